@@ -64,7 +64,7 @@ class Fuzzed:
         self.quiet = played["going on"]
         self.importer: Account = an_account("greedy@example.org")
         sign_in(client, self.importer)
-        self.found: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
         self.restored: list[Campaign] = []
         self.sweep()
 
@@ -81,25 +81,25 @@ class Fuzzed:
         if reply.status_code == 201:
             self._is_whole(what, UUID(reply.json()["id"]), before, archive)
             self._is_readable(what, rng, UUID(reply.json()["id"]))
-            self.found["restored"] += 1
+            self.outcomes["restored"] += 1
         else:
             self._says_why(what, reply)
             assert (rows_of_all(), objects_of_all()) == (before, objects), what
-            self.found["refused"] += 1
+            self.outcomes["refused"] += 1
         return what
 
     def _says_why(self, what: str, reply: Any) -> None:
         assert reply.status_code == 422, (what, reply.status_code, reply.text[:500])
-        told = reply.json()
-        assert len(told["detail"]) > 20, (what, told)
+        problem = reply.json()
+        assert len(problem["detail"]) > 20, (what, problem)
 
     def _is_whole(self, what: str, campaign_id: UUID, before: Counts, archive: bytes) -> None:
-        told = unpacked_rows(archive)
+        archived = unpacked_rows(archive)
         after = rows_of_all()
-        more = {one.name: after[one.name] - before[one.name] for one in ARCHIVED}
+        more = {table.name: after[table.name] - before[table.name] for table in ARCHIVED}
         # A training that waited is asked for again.
-        assert more.pop("job") - told.pop("job", 0) in (0, 1), what
-        assert more == {name: told.get(name, 0) for name in more}, what
+        assert more.pop("job") - archived.pop("job", 0) in (0, 1), what
+        assert more == {name: archived.get(name, 0) for name in more}, what
         with transaction() as session:
             self.restored.append(session.get_one(Campaign, campaign_id))
 
@@ -196,8 +196,8 @@ def test_archives_changed_by_chance_are_refused_with_a_reason_or_restored_whole(
                 assert (rows_of_all(), objects_of_all()) == before
                 assert caplog.records == []
     keep(f"archives_{part}", {
-        "seed": SEED + part, "archives": N_ARCHIVES, "refused": fuzzed.found["refused"],
-        "restored": fuzzed.found["restored"], "seconds": round(time.monotonic() - begun),
+        "seed": SEED + part, "archives": N_ARCHIVES, "refused": fuzzed.outcomes["refused"],
+        "restored": fuzzed.outcomes["restored"], "seconds": round(time.monotonic() - begun),
     })  # fmt: skip
-    assert fuzzed.found["refused"] > N_ARCHIVES / 4
-    assert fuzzed.found["restored"] > N_ARCHIVES / 10
+    assert fuzzed.outcomes["refused"] > N_ARCHIVES / 4
+    assert fuzzed.outcomes["restored"] > N_ARCHIVES / 10

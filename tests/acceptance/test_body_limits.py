@@ -128,11 +128,11 @@ def replies_to(web: System, data: bytes) -> list[bytes]:
     """The status of each reply on one connection, until nothing more comes."""
     with socket.create_connection(("127.0.0.1", web.port), timeout=2) as line:
         line.sendall(data)
-        told = b""
+        received = b""
         with suppress(TimeoutError, ConnectionResetError):
             while piece := line.recv(65_536):
-                told += piece
-    return re.findall(rb"HTTP/1\.1 (\d{3}) ", told)
+                received += piece
+    return re.findall(rb"HTTP/1\.1 (\d{3}) ", received)
 
 
 def test_two_lengths_are_no_way_to_hide_a_request(web: System) -> None:
@@ -150,8 +150,10 @@ def test_two_lengths_are_no_way_to_hide_a_request(web: System) -> None:
     chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(HEALTH), HEALTH)
     assert len(replies_to(web, post + b"Transfer-Encoding: chunked\r\n\r\n" + chunk)) == 1
     for coding in (b"xchunked", b"chunked, identity", b"identity"):
-        told = replies_to(web, post + b"Transfer-Encoding: %s\r\n\r\n0\r\n\r\n" % coding + HEALTH)
-        assert told in ([b"400"], [b"501"]), coding
+        statuses = replies_to(
+            web, post + b"Transfer-Encoding: %s\r\n\r\n0\r\n\r\n" % coding + HEALTH
+        )
+        assert statuses in ([b"400"], [b"501"]), coding
 
 
 def test_what_comes_in_chunks_is_not_kept(web: System) -> None:

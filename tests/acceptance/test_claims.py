@@ -39,10 +39,10 @@ def test_as_many_leases_as_places_however_many_ask_at_once(web: System) -> None:
 
 def claim_all(people: list[Person]) -> None:
     """Everybody in two windows that ask at the same moment."""
-    windows = [window for one in people for window in (one, one)]
-    told = at_once(CLIENTS, lambda one: (one.token, one.claim()), windows)
+    windows = [window for person in people for window in (person, person)]
+    handouts = at_once(CLIENTS, lambda window: (window.token, window.claim()), windows)
     leased: dict[str, set[str]] = {}
-    for token, handout in told:
+    for token, handout in handouts:
         if handout["status"] == "leased":
             leased.setdefault(token, set()).add(handout["lease"]["id"])
         else:
@@ -56,5 +56,5 @@ def check(campaign: Campaign) -> None:
         grids = session.scalars(select(Grid).where(Grid.campaign_id == campaign.id)).all()
         leases = session.scalars(select(Answer).where(Answer.campaign_id == campaign.id)).all()
     assert len(leases) == SLOTS
-    assert max(Counter((one.grid_id, one.annotator_id) for one in leases).values()) == 1
-    assert Counter(one.grid_id for one in leases) == {one.id: PER_GRID for one in grids}
+    assert max(Counter((lease.grid_id, lease.annotator_id) for lease in leases).values()) == 1
+    assert Counter(lease.grid_id for lease in leases) == {grid.id: PER_GRID for grid in grids}

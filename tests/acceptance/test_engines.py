@@ -223,7 +223,9 @@ def sort_over_an_outage(worker: Worker, web: System) -> None:
 
 
 def submitted(mturk: Emulator) -> bool:
-    return [(one.worker_id, one.state) for one in mturk.state.assignments.values()] in (
+    return [
+        (assignment.worker_id, assignment.state) for assignment in mturk.state.assignments.values()
+    ] in (
         [(WORKER, "Submitted")],
         [(WORKER, "Approved")],
     )
@@ -231,9 +233,9 @@ def submitted(mturk: Emulator) -> bool:
 
 def assert_answers_as_sorted() -> None:
     with transaction() as session:
-        found = session.execute(
+        answers = session.execute(
             select(Answer.state, Answer.groups, Grid.images).join(Grid, Answer.grid_id == Grid.id)
         ).all()
-    assert [state for state, _, _ in found] == ["submitted", "submitted"]
-    for _, groups, images in found:
+    assert [state for state, _, _ in answers] == ["submitted", "submitted"]
+    for _, groups, images in answers:
         assert groups == [image % N_KINDS for image in images]

@@ -75,14 +75,14 @@ def check_pictures(collection: Collection) -> int:
     """Every row has its whole image, and rows are as many as the collection says; their number."""
     with transaction() as session:
         hashes = set(session.scalars(select(Image.sha256)).all())
-        told = session.get_one(Collection, collection.id).n_images
+        n_images = session.get_one(Collection, collection.id).n_images
     images = [key for key in all_keys() if key.startswith("images/")]
     for key in images:
         assert get_object(key)[:4] == b"RIFF", f"{key} is no whole image"
     for sha256 in hashes:
         assert any(sha256 in key for key in images)
-    assert told == len(hashes)
-    return told
+    assert n_images == len(hashes)
+    return n_images
 
 
 # --- Images and temporary files -----------------------------------------------------------------
@@ -193,8 +193,8 @@ def test_a_full_disk_of_the_database_loses_no_answer_and_work_goes_on_when_there
         stored, lease, refused = answer_until_refused(person)
         check_refused(refused)
         stop_for_want_of_room(servers)
-        told = person.submit(lease, trace=a_trace())
-        assert (told.status_code, told.json()["code"]) == (503, "database_unavailable")
+        reply = person.submit(lease, trace=a_trace())
+        assert (reply.status_code, reply.json()["code"]) == (503, "database_unavailable")
         wait_until("it to be refused a start", lambda: cannot_start(servers))
         disk.make_room()
         assert servers.postgres.ensure_running()

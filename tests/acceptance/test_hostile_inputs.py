@@ -94,8 +94,8 @@ def is_failure(request: RawRequest, reply: RawReply) -> bool:
         return not (request.is_cut or request.closes)
     if reply.status != 503:
         return reply.status >= 500
-    told = reply.body.decode(errors="replace")
-    return not any(f'"code":"{code}"' in told for code in PASSING)
+    body = reply.body.decode(errors="replace")
+    return not any(f'"code":"{code}"' in body for code in PASSING)
 
 
 @dataclass
@@ -191,19 +191,19 @@ def test_hostile_requests_are_refused_and_nothing_else_happens(
     # Not by refusals alone.
     assert {status // 100 for status in record.by_status} >= {2, 3, 4}
     if FULL:
-        assert {name_of(one) for one in attack.targets} <= set(record.by_route)
+        assert {name_of(target) for target in attack.targets} <= set(record.by_route)
         assert after <= before * MOST_GROWTH, (before, after)
     does_a_task(others.person)
 
 
 def still_slow(system: System, slow: list[RawRequest]) -> list[str]:
     """Of requests that took long beside others, those that do so alone, too, again and again."""
-    line, found = Line(system.port), []
+    line, slow_alone = Line(system.port), []
     for request in slow:
         if all(line.ask(request).seconds > SLOW_SECONDS for _ in range(3)):
-            found.append(f"{request.route} ({request.kind}): {request.data[:600]!r}")
+            slow_alone.append(f"{request.route} ({request.kind}): {request.data[:600]!r}")
     line.close()
-    return found
+    return slow_alone
 
 
 def test_half_requests_keep_nobody_out(web: System, http: httpx.Client) -> None:

@@ -72,7 +72,7 @@ class CrashingWeb:
     def moments(self) -> list[str]:
         """Of the last submission."""
         lines = self.log.read_text().splitlines()
-        begun = [number for number, one in enumerate(lines) if one == FIRST]
+        begun = [number for number, moment in enumerate(lines) if moment == FIRST]
         return lines[begun[-1] :] if begun else []
 
 
@@ -147,8 +147,10 @@ class Trials:
     def check(self, sent: Sent) -> None:
         with transaction() as session:
             answers = {
-                str(one.id): one
-                for one in session.scalars(select(Answer).where(Answer.submitted_at.is_not(None)))
+                str(answer.id): answer
+                for answer in session.scalars(
+                    select(Answer).where(Answer.submitted_at.is_not(None))
+                )
             }
             answer = answers[sent.lease["id"]]
             grid = session.get_one(Grid, answer.grid_id)
@@ -175,7 +177,9 @@ def test_one_answer_and_one_message_wherever_the_server_dies(web: CrashingWeb) -
     web.kill()
     check_moments(moments)
     # What only reads, changes nothing; `make acceptance` dies there, too.
-    chosen = [k for k, one in enumerate(moments, 1) if FULL or not one.startswith("after SELECT")]
+    chosen = [
+        k for k, moment in enumerate(moments, 1) if FULL or not moment.startswith("after SELECT")
+    ]
     assert len(chosen) >= 10
     n_trials = max(len(chosen), TRIALS)
     died: set[str] = set()
@@ -192,7 +196,7 @@ def test_one_answer_and_one_message_wherever_the_server_dies(web: CrashingWeb) -
 
 def check_moments(moments: list[str]) -> None:
     """They are where they should be."""
-    told = next(k for k, one in enumerate(moments) if "INSERT INTO outbox" in one)
+    message = next(k for k, moment in enumerate(moments) if "INSERT INTO outbox" in moment)
     before, after = moments.index("before the commit"), moments.index("after the commit")
     replied = moments.index("before sending http.response.body")
-    assert told < before < after < replied < len(moments) - 1
+    assert message < before < after < replied < len(moments) - 1

@@ -91,11 +91,11 @@ def imported(client: TestClient, *addresses: str) -> list[str]:
         files={"manifest": ("list.csv", table, "text/csv")},
     )
     assert reply.status_code in (201, 202), reply.text
-    one = UUID(reply.json()["id"])
-    run_import(one, lambda: False)
+    import_id = UUID(reply.json()["id"])
+    run_import(import_id, lambda: False)
     with transaction() as session:
-        assert session.get_one(CollectionImport, one).n_added == 0
-    problems = client.get(f"{root}/{one}/problems").json()["items"]
+        assert session.get_one(CollectionImport, import_id).n_added == 0
+    problems = client.get(f"{root}/{import_id}/problems").json()["items"]
     return [problem["code"] for problem in problems]
 
 
@@ -124,8 +124,8 @@ def test_a_name_that_changes_its_mind_reaches_nothing_inside(
     connections: list[str] = []
 
     def resolve(*_: object, **__: object) -> list[Any]:
-        found = answers.pop(0) if answers else ["127.0.0.1"]
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 80)) for one in found]
+        addresses = answers.pop(0) if answers else ["127.0.0.1"]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80)) for address in addresses]
 
     def connect(_: object, host: str, *__: object, **___: object) -> None:
         connections.append(host)
@@ -191,15 +191,15 @@ def test_an_uploaded_image_is_never_served_as_a_page(client: TestClient) -> None
     page = a_png(1) + f"<html>{SCRIPT}</html>".encode()
     collection = a_collection_id(client)
     report = upload(client, collection, ("avatar.html", page), ("real.html", SCRIPT.encode()))
-    assert [one["filename"] for one in report["added"]] == ["avatar.html"]
-    assert [one["code"] for one in report["rejected"]] == ["not_an_image"]
-    (found,) = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
-    for address in (found["url"], found["url"].replace("/thumb.webp", "/large.webp")):
+    assert [image["filename"] for image in report["added"]] == ["avatar.html"]
+    assert [problem["code"] for problem in report["rejected"]] == ["not_an_image"]
+    (image,) = client.get(f"/api/v1/collections/{collection}/images").json()["items"]
+    for address in (image["url"], image["url"].replace("/thumb.webp", "/large.webp")):
         served = client.get(address, headers={"Accept": "text/html"})
         assert served.headers["content-type"] == "image/webp"
         assert served.headers["x-content-type-options"] == "nosniff"
         assert b"<script" not in served.content
-    path, _, signed = found["url"].partition("?")
+    path, _, signed = image["url"].partition("?")
     for other in ("thumb.html", "thumb.webp/avatar.html", "avatar.html"):
         changed = f"{path.rpartition('/')[0]}/{other}?{signed}"
         assert client.get(changed).status_code in (404, 422)
@@ -231,8 +231,8 @@ def test_no_sort_or_filter_reaches_a_secret_column(client: TestClient, key: str)
     plain = client.get(address).json()
     # A filter that nothing knows changes nothing: it cannot be asked whether a hash begins with a.
     for name in (key, f"{key}__startswith", f"filter[{key}]", f"ordering={key}"):
-        found = client.get(address, params={name: "a"})
-        assert found.status_code == 422 or found.json()["items"] == plain["items"]
+        filtered = client.get(address, params={name: "a"})
+        assert filtered.status_code == 422 or filtered.json()["items"] == plain["items"]
     nothing = client.get(address, params={"sort": f"attribute:{key}"})
     assert nothing.status_code == 200
     assert "password" not in nothing.text
@@ -281,10 +281,10 @@ def words_of_the_repository() -> set[str]:
         check=True,
     )
     texts = (Path(ROOT / name).read_text() for name in listed.stdout.split("\0") if name)
-    found: set[str] = set()
+    words: set[str] = set()
     for text in texts:
-        found |= set(re.findall(r"[\"'`=]([\w.:/+-]*(?:secret|key|test|change)[\w.:/+-]*)", text))
-    return found | {"", "secret", "changeme", "django-insecure"}
+        words |= set(re.findall(r"[\"'`=]([\w.:/+-]*(?:secret|key|test|change)[\w.:/+-]*)", text))
+    return words | {"", "secret", "changeme", "django-insecure"}
 
 
 def test_a_fresh_install_has_a_key_of_its_own(
@@ -334,7 +334,7 @@ def test_imported_data_is_never_a_page(client: TestClient) -> None:
     collection = a_collection_id(client)
     table = f'filename,"{SCRIPT}"\n{SCRIPT},"{SCRIPT}"\n'.encode()
     report = upload(client, collection, (SCRIPT, a_png(1)), ("t.csv", table))
-    assert [one["filename"] for one in report["added"]] != []
+    assert [image["filename"] for image in report["added"]] != []
     base = f"/api/v1/collections/{collection}"
     asked = [
         base,
@@ -359,11 +359,11 @@ def test_imported_data_is_never_a_page(client: TestClient) -> None:
 
 def test_no_name_and_no_id_opens_the_account_of_another(client: TestClient, owner: Account) -> None:
     """CVE-2026-22033: a stored script took the token of whoever looked, by another one's id."""
-    made = client.post("/account/tokens", data={"name": SCRIPT, "scope": "write"})
-    assert made.status_code == 200
-    [token] = re.findall(r'value="(lw_[^"]+)"', made.text)
+    created = client.post("/account/tokens", data={"name": SCRIPT, "scope": "write"})
+    assert created.status_code == 200
+    [token] = re.findall(r'value="(lw_[^"]+)"', created.text)
     page = client.get("/account", headers={"Accept": "text/html"})
-    for shown in (made, page):
+    for shown in (created, page):
         assert SCRIPT not in shown.text
         assert html.escape(SCRIPT) in shown.text
     # No page tells a token again, so a script in one would find none; and cookies are hidden.
@@ -372,13 +372,13 @@ def test_no_name_and_no_id_opens_the_account_of_another(client: TestClient, owne
     assert again.status_code in (401, 403, 422)
     eve = an_account("eve@example.org")
     sign_in(client, eve)
-    for deed in ("link", "admin", "disable"):
-        reply = client.post(f"/accounts/{owner.id}/{deed}", follow_redirects=False)
+    for action in ("link", "admin", "disable"):
+        reply = client.post(f"/accounts/{owner.id}/{action}", follow_redirects=False)
         assert reply.status_code in (403, 404)
     [row] = re.findall(r"/account/tokens/([\w-]+)/revoke", page.text)
     assert client.post(f"/account/tokens/{row}/revoke").status_code == 404
     assert html.escape(SCRIPT) not in client.get("/account").text
-    [cookie] = [one for one in client.cookies.jar if one.name == cookie_name()]
+    [cookie] = [cookie for cookie in client.cookies.jar if cookie.name == cookie_name()]
     assert cookie.has_nonstandard_attr("HttpOnly")
 
 

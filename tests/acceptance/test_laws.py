@@ -37,67 +37,67 @@ def laws(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         assert turk.state.violations == []
 
 
-def told_first(one: Market) -> str:
+def first_status(market: Market) -> str:
     """What the first person's page was told of their first answer."""
-    reply = one.people[0].sent[0].reply
+    reply = market.people[0].sent[0].reply
     assert reply is not None
     return str(reply["status"])
 
 
-def late_after_all(one: Market) -> None:
+def late_after_all(market: Market) -> None:
     """Away for so long that the others have answered all, then it comes."""
-    one.claims(0)
-    one.is_away_for_long(0)
+    market.claims(0)
+    market.is_away_for_long(0)
     for other in range(1, PLACES - 1):
-        one.does_more_and_hands_in(other)
-    one.submits(0)
-    assert told_first(one) == "surplus"
+        market.does_more_and_hands_in(other)
+    market.submits(0)
+    assert first_status(market) == "surplus"
 
 
-def late_while_held(one: Market) -> None:
+def late_while_held(market: Market) -> None:
     """Away; the grid's places are held by others, who have not yet answered."""
-    one.claims(0)
-    one.is_away_for_long(0)
+    market.claims(0)
+    market.is_away_for_long(0)
     for other in range(1, PLACES - 1):
-        one.claims(other)
-    one.submits(0)
-    assert told_first(one) == "surplus"
+        market.claims(other)
+    market.submits(0)
+    assert first_status(market) == "surplus"
     for other in range(1, PLACES - 1):
-        one.submits(other)
+        market.submits(other)
 
 
-def lost_and_sent_again_late(one: Market) -> None:
+def lost_and_sent_again_late(market: Market) -> None:
     """The lease runs out, the server dies before its commit, and the page tries again, twice."""
-    one.claims(0)
-    one.is_away_for_long(0)
-    one.submits_to_a_server_that_dies_before_its_commit(0)
+    market.claims(0)
+    market.is_away_for_long(0)
+    market.submits_to_a_server_that_dies_before_its_commit(0)
     for other in range(1, PLACES - 1):
-        one.works(other)
-    one.sends_again(0, 0)
-    assert told_first(one) == "surplus"
-    one.sends_again(0, 0)
-    one.sends_something_else_with_the_same_key(0)
+        market.works(other)
+    market.sends_again(0, 0)
+    assert first_status(market) == "surplus"
+    market.sends_again(0, 0)
+    market.sends_something_else_with_the_same_key(0)
 
 
-def paid_while_everything_fails(one: Market) -> None:
+def paid_while_everything_fails(market: Market) -> None:
     """Handed in while the platform fails, and dispatchers die with payments in hand."""
-    one.the_platform_fails(7)
+    market.the_platform_fails(7)
     for _ in range(PLACES - 2):
-        one.does_more_and_hands_in(0)
-        one.a_dispatcher_dies_with_a_payment_in_hand()
-        one.the_platform_is_looked_at_twice()
-        one.pays()
+        market.does_more_and_hands_in(0)
+        market.a_dispatcher_dies_with_a_payment_in_hand()
+        market.the_platform_is_looked_at_twice()
+        market.pays()
 
 
-def given_back_and_taken_by_another(one: Market) -> None:
+def given_back_and_taken_by_another(market: Market) -> None:
     """A place and its assignment go to the next; what the first has done stays and is not paid."""
-    one.works(0)
-    one.claims(0)
-    one.gives_the_task_back(0)
-    one.comes()
-    one.does_more_and_hands_in(PLACES - 2)
-    one.sends_again(0, 0)
-    one.the_platform_is_looked_at_twice()
+    market.works(0)
+    market.claims(0)
+    market.gives_the_task_back(0)
+    market.comes()
+    market.does_more_and_hands_in(PLACES - 2)
+    market.sends_again(0, 0)
+    market.the_platform_is_looked_at_twice()
 
 
 ORDERS = [late_after_all, late_while_held, lost_and_sent_again_late,
@@ -107,12 +107,12 @@ ORDERS = [late_after_all, late_while_held, lost_and_sent_again_late,
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
 def test_the_laws_hold_in_orders_that_are_rare(laws: None, order: Callable[[Market], None]) -> None:
     """What chance would take long to find, always."""
-    one = Market()
-    one.begin()
-    order(one)
+    market = Market()
+    market.begin()
+    order(market)
     for law in LAWS:
-        law(one)
-    one.teardown()
+        law(market)
+    market.teardown()
 
 
 def test_a_campaign_on_a_marketplace_keeps_its_laws(laws: None) -> None:

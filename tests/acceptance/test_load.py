@@ -47,10 +47,10 @@ def test_many_people_at_work_while_a_model_is_trained(own_servers: Servers, tmp_
             ended, end = datetime.now(UTC), time.monotonic()
         # One more may have been wished for while the last was running.
         wait_until("all trainings to end", nothing_is_running, SETTLED_SECONDS)
-        calls = [one for one in traffic.recorder.calls if one.at - one.seconds <= end]
-        figures = told(campaign, calls, stolen, began, ended)
+        calls = [call for call in traffic.recorder.calls if call.at - call.seconds <= end]
+        figures = summary(campaign, calls, stolen, began, ended)
         keep("load", figures)
-        failed = [one for one in traffic.recorder.calls if one.status == 0 or one.status >= 400]
+        failed = [call for call in traffic.recorder.calls if call.status == 0 or call.status >= 400]
         assert failed == []
         check_log_against_database(traffic, campaign)
         assert broken_invariants() == {}
@@ -97,28 +97,28 @@ def trainings(campaign: Campaign, state: str) -> list[Job]:
         return list(session.scalars(query))
 
 
-def told(
+def summary(
     campaign: Campaign, calls: list[Call], stolen: Stolen, began: datetime, ended: datetime
 ) -> dict[str, Any]:
     """calls: those begun between `began` and `ended`."""
     jobs = trainings(campaign, "done")
     trained = sum(
-        (min(one.finished_at, ended) - one.started_at).total_seconds()
-        for one in jobs
-        if one.started_at and one.finished_at and one.started_at < ended
+        (min(job.finished_at, ended) - job.started_at).total_seconds()
+        for job in jobs
+        if job.started_at and job.finished_at and job.started_at < ended
     )
     seconds = (ended - began).total_seconds()
-    undisturbed = [one for one in calls if not stolen.touches(one.at - one.seconds, one.at)]
+    undisturbed = [call for call in calls if not stolen.touches(call.at - call.seconds, call.at)]
     return {
         "full": FULL,
         "people": PEOPLE,
         "minutes": round(seconds / 60, 1),
         "think_seconds": THINK_SECONDS,
         "requests": len(calls),
-        "answers": sum(one.kind == "submit" and one.status == 200 for one in calls),
+        "answers": sum(call.kind == "submit" and call.status == 200 for call in calls),
         "trainings": len(jobs),
         "share_of_time_training": round(trained / seconds, 3),
-        "errors": sum(one.status == 0 or one.status >= 500 for one in calls),
+        "errors": sum(call.status == 0 or call.status >= 500 for call in calls),
         **waits(calls),
         "share_of_time_with_stolen_processors": round(stolen.share_of_time(), 3),
         "share_of_requests_undisturbed": round(len(undisturbed) / len(calls), 3),
@@ -130,4 +130,4 @@ def told(
 def waits(calls: list[Call]) -> dict[str, dict[str, float]]:
     """How long each kind of request took."""
     kinds = ("claim", "submit", "draft", "session")
-    return {kind: percentiles([one for one in calls if one.kind == kind]) for kind in kinds}
+    return {kind: percentiles([call for call in calls if call.kind == kind]) for kind in kinds}

@@ -124,7 +124,7 @@ def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
         other = a_campaign(an_account("bob@example.org"))
         run = a_crowd(system, campaign, annotators=6, by="features")
         run.pace = 0.05
-        pids = {name: one.pid for name, one in system.processes.items()}
+        pids = {name: process.pid for name, process in system.processes.items()}
         with httpx.Client(base_url=system.base_url, timeout=30) as http:
             visitor = Visitor(a_person(http, other, "asking-all-the-time"))
             resumed: list[float] = []
@@ -142,8 +142,8 @@ def test_postgresql_stopped_at_once_under_load_loses_no_acknowledged_answer(
         wait_until("the campaign to end", lambda: is_finished(campaign))
         check_log_against_database(run, campaign)
         check_one_model_a_job(campaign)
-        assert {name: one.pid for name, one in system.processes.items()} == pids
-        assert all(one.poll() is None for one in system.processes.values())
+        assert {name: process.pid for name, process in system.processes.items()} == pids
+        assert all(process.poll() is None for process in system.processes.values())
     keep(
         "postgresql_stopped",
         {"answers": len(run.log), "stops": OUTAGES, "last_error_after_return_s": max(resumed)},
@@ -184,11 +184,13 @@ def test_a_training_that_begins_while_postgresql_is_away_waits_for_it(
                 text=True,
             )
             assert trainer.stderr is not None
-            said = next(line for line in trainer.stderr if "is waiting for the database" in line)
+            waiting_line = next(
+                line for line in trainer.stderr if "is waiting for the database" in line
+            )
         finally:
             assert own_servers.postgres.ensure_running()
         _, last = trainer.communicate(timeout=120)
-        assert trainer.returncode == 0, said + last
+        assert trainer.returncode == 0, waiting_line + last
         check_jobs_done_once()
     own_servers.drop_database(url)
 
@@ -254,7 +256,7 @@ def check_one_model_a_job(campaign: Campaign) -> None:
         models = session.scalar(
             select(func.count()).select_from(Model).where(Model.campaign_id == campaign.id)
         )
-    assert [(one.state, one.attempts, one.error) for one in jobs if one.state != "done"] == []
+    assert [(job.state, job.attempts, job.error) for job in jobs if job.state != "done"] == []
     assert models == len(jobs)
 
 
@@ -310,12 +312,12 @@ def check_started_in_time(campaign: Campaign, back: list[datetime]) -> float:
     with transaction() as session:
         jobs = session.scalars(select(Job).where(Job.campaign_id == campaign.id)).all()
     waited = [0.0]
-    for one in jobs:
-        assert one.started_at is not None
+    for job in jobs:
+        assert job.started_at is not None
         # Of several returns, the first: the others are no excuse.
-        due = min((at for at in back if one.created_at < at < one.started_at),
-                  default=one.created_at)  # fmt: skip
-        waited.append((one.started_at - due).total_seconds())
+        due = min((at for at in back if job.created_at < at < job.started_at),
+                  default=job.created_at)  # fmt: skip
+        waited.append((job.started_at - due).total_seconds())
     assert max(waited) < RETRAINED_SECONDS
     return round(max(waited), 1)
 

@@ -87,7 +87,7 @@ def visit(system: System) -> float:
 def size_of(system: System) -> tuple[int, int]:
     """Descriptors of the web server and bytes of memory of it and its children."""
     web = psutil.Process(system.processes["web"].pid)
-    memory = sum(one.memory_info().rss for one in [web, *web.children(recursive=True)])
+    memory = sum(process.memory_info().rss for process in [web, *web.children(recursive=True)])
     return web.num_fds(), memory
 
 

@@ -125,7 +125,7 @@ def test_everything_is_killed_again_and_again_and_nothing_is_lost(
         owed = owed_to_workers(market.play.log)
         wait_until("the books", lambda: agrees(requester, recruitment, owed.total()), 300)
         wait_until("quiet", nothing_is_running, SETTLED_SECONDS)
-        figures = told(chaos, traffic, market, left)
+        figures = summary(chaos, traffic, market, left)
         keep("soak", figures)
         check_log_against_database(traffic, on_link)
         check(chaos, [*traffic.recorder.calls, *market.calls], turk, campaign, owed)
@@ -190,9 +190,9 @@ def opened(requester: Requester, owner: Account) -> str:
         "spend_limit_cents": PLACES * (REWARD + FEE + 2 * (EXTRA + 2)),
         "settings": {"extra_grids": 2, "extra_cents": EXTRA, "minutes_allowed": 30},
     }
-    made = requester.post("/recruitments", plan)
-    requester.post(f"/recruitments/{made['id']}/open")
-    return str(made["id"])
+    recruitment = requester.post("/recruitments", plan)
+    requester.post(f"/recruitments/{recruitment['id']}/open")
+    return str(recruitment["id"])
 
 
 def all_are_open(recruitment: str) -> bool:
@@ -206,18 +206,18 @@ def people_leave(turk: Emulator, requester: Requester, recruitment: str) -> int:
     """The end: nobody new is let in, and who walked away loses the place. How many did."""
     requester.post(f"/recruitments/{recruitment}/stop")
     with turk.state.lock:
-        held = sum(one.state == "Accepted" for one in turk.state.assignments.values())
+        held = sum(assignment.state == "Accepted" for assignment in turk.state.assignments.values())
         turk.state.clock.advance(31 * 60)
     return held
 
 
-def told(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[str, Any]:
+def summary(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[str, Any]:
     calls = [*traffic.recorder.calls, *market.calls]
-    bad = [one for one in calls if has_failed(one)]
+    bad = [call for call in calls if has_failed(call)]
     with transaction() as session:
         jobs = Counter(session.scalars(select(Job.state)))
         models = session.scalar(select(func.count()).select_from(Model))
-    ends = Counter(one.end for one in market.play.log)
+    ends = Counter(work_session.end for work_session in market.play.log)
     return {
         "full": FULL,
         "minutes": PERIODS * PERIOD / 60,
@@ -227,18 +227,24 @@ def told(chaos: Chaos, traffic: Traffic, market: Market, left: int) -> dict[str,
         "requests": len(calls),
         "answers_acknowledged": len(traffic.log),
         "stints": dict(ends),
-        "refused": dict(Counter(one.code for one in market.play.log if one.end == "refused")),
+        "refused": dict(
+            Counter(
+                work_session.code
+                for work_session in market.play.log
+                if work_session.end == "refused"
+            )
+        ),
         "walked_away": left,
         "jobs": dict(jobs),
         "models": models,
-        "failed_requests": dict(Counter(str(one.status) for one in bad)),
+        "failed_requests": dict(Counter(str(call.status) for call in bad)),
         "seconds_in_which_failures_are_excused": round(chaos.excusing_seconds()),
-        "unexplained": [str(one) for one in chaos.unexplained(calls)[:10]],
+        "unexplained": [str(call) for call in chaos.unexplained(calls)[:10]],
         "trouble_after_postgresql_s": round(chaos.longest_trouble(calls, "postgresql"), 2),
         "trouble_after_web_s": round(chaos.longest_trouble(calls, "web"), 2),
-        "longest_request_s": round(max(one.seconds for one in calls), 2),
-        "claim": percentiles([one for one in calls if one.kind == "claim"]),
-        "submit": percentiles([one for one in calls if one.kind == "submit"]),
+        "longest_request_s": round(max(call.seconds for call in calls), 2),
+        "claim": percentiles([call for call in calls if call.kind == "claim"]),
+        "submit": percentiles([call for call in calls if call.kind == "submit"]),
         "broken_invariants": broken_invariants(),
     }
 

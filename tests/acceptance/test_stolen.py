@@ -21,12 +21,12 @@ def test_linux_tells_what_was_stolen(tmp_path: Path) -> None:
 
 
 def test_what_began_shortly_after_is_touched_too() -> None:
-    found = Stolen(spells=[(10.0, 11.0), (20.0, 21.0)], looks=8)
-    assert found.share_of_time() == 0.25
-    assert found.touches(9.0, 10.5)
-    assert found.touches(11.0 + AFTER_SECONDS - 0.1, 18.0)
-    assert not found.touches(9.0, 9.9)
-    assert not found.touches(21.0 + AFTER_SECONDS, 40.0)
+    record = Stolen(spells=[(10.0, 11.0), (20.0, 21.0)], looks=8)
+    assert record.share_of_time() == 0.25
+    assert record.touches(9.0, 10.5)
+    assert record.touches(11.0 + AFTER_SECONDS - 0.1, 18.0)
+    assert not record.touches(9.0, 9.9)
+    assert not record.touches(21.0 + AFTER_SECONDS, 40.0)
     assert not Stolen().touches(0.0, 1.0)
     assert Stolen().share_of_time() == 0.0
 
@@ -35,8 +35,8 @@ def test_seconds_are_watched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None
     ticks = iter([(0, 0), (0, 100), (50, 200), (50, 300)])
     monkeypatch.setattr(stolen, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(stolen, "processor_times", lambda: next(ticks, (50, 300)))
-    found, began = Stolen(), time.monotonic()
-    with found.watched():
-        wait_until("three looks", lambda: found.looks >= 3)
-    [(first, last)] = found.spells
+    record, began = Stolen(), time.monotonic()
+    with record.watched():
+        wait_until("three looks", lambda: record.looks >= 3)
+    [(first, last)] = record.spells
     assert began < first < last

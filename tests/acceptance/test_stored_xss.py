@@ -86,7 +86,7 @@ def test_every_text_column_is_planted_or_has_a_reason() -> None:
 def test_every_payload_fits_into_the_texts_of_some_row() -> None:
     for length in (60, 100, 200, 600):
         together = "".join(fitting("~1.1~", turn, length) for turn in range(len(PAYLOADS)))
-        assert all(one in together for one in PAYLOADS), length
+        assert all(payload in together for payload in PAYLOADS), length
 
 
 OURS = PAGE_POLICY.format(own="'self'", nonce="of-this-page", forms="", ancestors="'none'")
@@ -138,11 +138,11 @@ def pages_of_the_application() -> set[str]:
     from app.main import app
 
     return {
-        str(one.path)
-        for one in iter_route_contexts(app.routes)
-        if isinstance(one.route, APIRoute)
-        and "GET" in (one.methods or ())
-        and one.route.response_class is HTMLResponse
+        str(route.path)
+        for route in iter_route_contexts(app.routes)
+        if isinstance(route.route, APIRoute)
+        and "GET" in (route.methods or ())
+        and route.route.response_class is HTMLResponse
     }
 
 
@@ -175,8 +175,8 @@ def see(watch: Watch, page: Page, address: str) -> str:
 def see_evidence(watch: Watch, page: Page, campaign: str) -> str:
     """The answers in which two images were together, with the words of their annotators."""
     page.goto(f"{campaign}/map?selected=0")
-    told = page.get_by_test_id("neighbours").get_by_role("button", name=TOGETHER)
-    told.first.click()
+    buttons = page.get_by_test_id("neighbours").get_by_role("button", name=TOGETHER)
+    buttons.first.click()
     dialog = page.get_by_role("dialog", name="Together or apart?")
     expect(dialog.get_by_test_id("evidence")).to_be_visible()
     seen = watch.look(page)
@@ -210,8 +210,8 @@ def test_no_file_that_is_taken_away_is_a_page(
     missing: set[tuple[int, str]] = set()
     for number, campaign in enumerate(poisoned.campaigns):
         base = f"{web.base_url}/api/v1/campaigns/{campaign}"
-        told = page.request.get(f"{base}/exports").json()["files"]
-        for name in [one["file"] for one in told]:
+        exports = page.request.get(f"{base}/exports").json()["files"]
+        for name in [export["file"] for export in exports]:
             if page.request.get(f"{base}/export/{name}").status == 404:
                 missing.add((number, name))
                 continue
@@ -240,7 +240,9 @@ def text_of(file: Path) -> str:
             return "\n".join(texts_in([array.ravel().tolist() for array in arrays.values()]))
     if file.suffix == ".zip":
         with ZipFile(file) as archive:
-            return "".join(archive.read(one).decode(errors="replace") for one in archive.namelist())
+            return "".join(
+                archive.read(name).decode(errors="replace") for name in archive.namelist()
+            )
     return file.read_bytes().decode(errors="replace")
 
 
@@ -250,8 +252,8 @@ def texts_in(value: object) -> Iterator[str]:
     elif isinstance(value, dict):
         yield from texts_in(list(value.values()))
     elif isinstance(value, list):
-        for one in value:
-            yield from texts_in(one)
+        for item in value:
+            yield from texts_in(item)
 
 
 def open_file(watch: Watch, page: Page, path: Path) -> None:
@@ -288,6 +290,6 @@ def put_aside() -> None:
     """What one annotator has put aside becomes everybody's."""
     with transaction() as session:
         drafts = session.scalars(select(Answer.draft).where(Answer.state == "leased"))
-        draft = next(one for one in drafts if one and "~" in one["descriptions"][0])
+        draft = next(draft for draft in drafts if draft and "~" in draft["descriptions"][0])
         leased = update(Answer).where(Answer.state == "leased")
         session.execute(leased.values(draft=draft, draft_version=99))

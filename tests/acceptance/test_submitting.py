@@ -88,9 +88,9 @@ def test_fifty_posts_at_once_with_one_key_are_one_answer(web: Behind) -> None:
     posts = [False] * (POSTS - 1) + [True] * CHANGED
     replies = list(zip(posts, at_once(len(posts), post, posts), strict=True))
     same = [first, *(reply for changed, reply in replies if not changed)]
-    assert {(one.status_code, one.content) for one in same} == {(200, first.content)}
+    assert {(reply.status_code, reply.content) for reply in same} == {(200, first.content)}
     others = [reply for changed, reply in replies if changed]
-    assert {(one.status_code, one.json()["code"]) for one in others} == {
+    assert {(reply.status_code, reply.json()["code"]) for reply in others} == {
         (422, "idempotency_mismatch")
     }
     check_one_answer(campaign, groups)
@@ -102,7 +102,7 @@ def test_fifty_first_posts_at_once_are_one_answer(web: Behind) -> None:
     lease = person.lease()
     groups = [k % 2 for k in range(len(lease["images"]))]
     replies = at_once(POSTS, lambda _: person.submit(lease, groups=groups), range(POSTS))
-    assert {(one.status_code, one.content) for one in replies} == {(200, replies[0].content)}
+    assert {(reply.status_code, reply.content) for reply in replies} == {(200, replies[0].content)}
     check_one_answer(campaign, groups)
 
 

@@ -64,7 +64,7 @@ def system(servers: Servers, system_of_module: System) -> Iterator[System]:
         system_of_module.start_missing(name)
     with used_here(system_of_module.environment):
         yield system_of_module
-        wait_until("an idle system", lambda: not any(is_active(one) for one in jobs()))
+        wait_until("an idle system", lambda: not any(is_active(job) for job in jobs()))
     servers.empty_database(system_of_module.environment["DATABASE_URL"])
     for name in ("worker-2", "dispatcher-2"):
         if name in system_of_module.processes:
@@ -110,14 +110,14 @@ def the_trainer(system: System, worker: str = "worker") -> psutil.Process:
 
 @contextmanager
 def frozen(*processes: psutil.Process) -> Iterator[None]:
-    for one in processes:
-        one.suspend()
+    for process in processes:
+        process.suspend()
     try:
         yield
     finally:
-        for one in processes:
-            if one.is_running():
-                one.resume()
+        for process in processes:
+            if process.is_running():
+                process.resume()
 
 
 def test_a_training_gives_way_to_all_other_processes(system: System) -> None:
@@ -148,9 +148,9 @@ def test_a_message_that_comes_again_during_the_training_starts_nothing(system: S
         wait_until("all messages to be taken", lambda: valkey.llen("learning") == 0)
         wait_until("them to be read", lambda: REFUSED in system.log(other)[begun[other] :])
         assert not system.trainers(other)
-        assert [(one.state, one.attempts) for one in jobs()] == [("running", 1)]
+        assert [(job.state, job.attempts) for job in jobs()] == [("running", 1)]
     wait_until("the model", lambda: models(campaign))
-    assert [(one.state, one.attempts, one.epoch) for one in jobs()] == [("done", 1, 1)]
+    assert [(job.state, job.attempts, job.epoch) for job in jobs()] == [("done", 1, 1)]
     assert len(models(campaign)) == 1
 
 
@@ -180,12 +180,12 @@ def test_a_message_whose_visibility_runs_out_is_one_training(
         while time.monotonic() - began < FROZEN_SECONDS:
             assert len(system.trainers("worker-2")) == 0
             time.sleep(1)
-        assert [(one.state, one.attempts) for one in jobs(busy)] == [("running", 1)]
+        assert [(job.state, job.attempts) for job in jobs(busy)] == [("running", 1)]
         assert REFUSED not in system.log("worker")[begun:]
     wait_until("the first model", lambda: models(busy))
     wait_until("the first delivery", lambda: REFUSED in system.log("worker")[begun:])
     assert len(models(busy)) == len(models(second)) == 1
-    assert [(one.state, one.attempts, one.epoch) for one in jobs()] == [("done", 1, 1)] * 2
+    assert [(job.state, job.attempts, job.epoch) for job in jobs()] == [("done", 1, 1)] * 2
 
 
 def test_a_zombie_publishes_nothing_when_it_wakes_up(system: System) -> None:
@@ -197,7 +197,7 @@ def test_a_zombie_publishes_nothing_when_it_wakes_up(system: System) -> None:
         wait_until("another worker's model", lambda: models(campaign))
         [newest] = models(campaign)
     wait_until("the zombie to end", lambda: not zombie.is_running())
-    assert [one.id for one in models(campaign)] == [newest.id]
+    assert [model.id for model in models(campaign)] == [newest.id]
     [job] = jobs()
     assert (job.state, job.attempts, job.epoch) == ("done", 2, 2)
 
@@ -208,11 +208,11 @@ def test_a_training_that_dies_again_and_again_ends_and_blocks_nobody(system: Sys
     killed: set[int] = set()
 
     def has_failed() -> bool:
-        for one in system.trainers():
+        for trainer in system.trainers():
             with suppress(psutil.NoSuchProcess):
-                if str(campaign.id) in one.cmdline():
-                    one.kill()
-                    killed.add(one.pid)
+                if str(campaign.id) in trainer.cmdline():
+                    trainer.kill()
+                    killed.add(trainer.pid)
         return jobs(campaign)[0].state == "failed"
 
     wait_until("the first death", lambda: has_failed() or killed)
@@ -246,7 +246,7 @@ def test_a_worker_that_is_stopped_hands_its_training_on(system: System) -> None:
     assert not trainer.is_running()
     system.start("worker-2")
     wait_until("the model", lambda: models(campaign))
-    assert [(one.state, one.attempts) for one in jobs()] == [("done", 1)]
+    assert [(job.state, job.attempts) for job in jobs()] == [("done", 1)]
 
 
 def test_ten_wishes_at_once_are_one_training_and_one_after_it(system: System) -> None:
@@ -254,13 +254,13 @@ def test_ten_wishes_at_once_are_one_training_and_one_after_it(system: System) ->
     campaign = an_answered_campaign()
     at_once(10, lambda _: ask_for_learning(campaign), range(10))
     with frozen(the_trainer(system)):
-        assert [one.state for one in jobs()] == ["running"]
+        assert [job.state for job in jobs()] == ["running"]
         # More has come since it began.
         add_an_answer_to_the_count(campaign)
         at_once(10, lambda _: ask_for_learning(campaign, N_ANSWERS + 1), range(10))
-        assert [(one.state, one.rerun_wanted) for one in jobs()] == [("running", True)]
+        assert [(job.state, job.rerun_wanted) for job in jobs()] == [("running", True)]
     wait_until("both models", lambda: len(models(campaign)) == 2)
-    assert [(one.state, one.attempts) for one in jobs()] == [("done", 1)] * 2
+    assert [(job.state, job.attempts) for job in jobs()] == [("done", 1)] * 2
 
 
 def add_an_answer_to_the_count(campaign: Campaign) -> None:
@@ -283,4 +283,4 @@ def test_many_trainings_leave_a_worker_as_it_was(system: System) -> None:
     growth = worker.memory_info().rss / before
     keep("many_trainings", {"trainings": TRAININGS, "memory_after_of_before": round(growth, 3)})
     assert growth < GROWTH
-    assert {(one.state, one.attempts) for one in jobs()} == {("done", 1)}
+    assert {(job.state, job.attempts) for job in jobs()} == {("done", 1)}

@@ -62,8 +62,8 @@ def decoded(process: "subprocess.Popen[str]", path: Path) -> dict[str, Any]:
     assert process.stdout is not None
     process.stdin.write(f"{path}\n")
     process.stdin.flush()
-    told: dict[str, Any] = json.loads(process.stdout.readline())
-    return told
+    measured: dict[str, Any] = json.loads(process.stdout.readline())
+    return measured
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -73,10 +73,10 @@ def test_a_hostile_file_costs_little_and_is_refused_or_made_harmless(
     filename, data, expected = CASES[name]()
     path = tmp_path / filename
     path.write_bytes(data)
-    told = decoded(decoder, path)
-    assert set(told["outcomes"]) == {expected}, told
-    assert told["seconds"] <= MOST_SECONDS, told
-    assert told["megabytes"] <= MOST_MEGABYTES, told
+    measured = decoded(decoder, path)
+    assert set(measured["outcomes"]) == {expected}, measured
+    assert measured["seconds"] <= MOST_SECONDS, measured
+    assert measured["megabytes"] <= MOST_MEGABYTES, measured
 
 
 @pytest.fixture
@@ -89,18 +89,18 @@ def test_all_at_once_over_http_lose_nothing_else_and_leave_only_pixels(client: T
     """The small ones together with a good image: one file never fails the upload of others."""
     owner = an_account()
     sign_in(client, owner)
-    made = [make() for make in CASES.values()]
-    files = [(f"{k}-{name}", data) for k, (name, data, _) in enumerate(made) if len(data) < SMALL]
+    cases = [make() for make in CASES.values()]
+    files = [(f"{k}-{name}", data) for k, (name, data, _) in enumerate(cases) if len(data) < SMALL]
     report = upload(client, a_collection_id(client), *files, ("good.png", a_png(5)))
-    taken = {one["filename"] for key in ("added", "duplicates") for one in report[key]}
+    taken = {image["filename"] for key in ("added", "duplicates") for image in report[key]}
     expected = {
         f"{k}-{name}"
-        for k, (name, data, outcome) in enumerate(made)
+        for k, (name, data, outcome) in enumerate(cases)
         if outcome == TAKEN and len(data) < SMALL
     }
     assert taken == {*expected, "good.png"}
     with transaction() as session:
-        addresses = [image_url(one, "large") for one in session.scalars(select(Image))]
+        addresses = [image_url(image, "large") for image in session.scalars(select(Image))]
     for address in addresses:
         served = client.get(address)
         assert served.headers["content-type"] == "image/webp"

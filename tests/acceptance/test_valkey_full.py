@@ -86,13 +86,13 @@ def test_work_goes_on_while_valkey_cannot_write_to_its_disk(
 
 
 def check_work_goes_on(
-    system: System, full: Callable[[System], AbstractContextManager[None]], said: str
+    system: System, full: Callable[[System], AbstractContextManager[None]], queue_check: str
 ) -> None:
     """People answer and sign in meanwhile, nobody ends, and the training follows."""
     owner = an_account()
     campaign = a_campaign(owner, budget=4, learn_every=2)
     wait_until("the worker", lambda: _is_waiting(system))
-    pids = {name: one.pid for name, one in system.processes.items()}
+    pids = {name: process.pid for name, process in system.processes.items()}
     with httpx.Client(base_url=system.base_url, timeout=30) as http:
         person = a_person(http, campaign, "answering-meanwhile")
         # What it was sent before waits to be written down as taken.
@@ -105,13 +105,13 @@ def check_work_goes_on(
             sign_in(http, owner)
             assert http.get("/api/v1/campaigns").status_code == 200
             ready = httpx.get(f"{system.base_url}/readyz")
-            assert (ready.status_code, ready.json()["checks"]["queue"]) == (503, said)
+            assert (ready.status_code, ready.json()["checks"]["queue"]) == (503, queue_check)
             wait_until("both to be refused", lambda: was_refused(system))
         wait_until("the model", lambda: is_finished(campaign))
         assert httpx.get(f"{system.base_url}/readyz").status_code == 200
     check_jobs_done_once()
-    assert {name: one.pid for name, one in system.processes.items()} == pids
-    assert all(one.poll() is None for one in system.processes.values())
+    assert {name: process.pid for name, process in system.processes.items()} == pids
+    assert all(process.poll() is None for process in system.processes.values())
 
 
 def answer(person: Person, n: int) -> None:
@@ -134,7 +134,7 @@ def _is_waiting(system: System) -> bool:
     """The worker has told Valkey what it works for."""
     with Redis.from_url(system.valkey.url) as client:
         return bool(client.client_list()) and any(
-            "brpop" in str(one["cmd"]) for one in client.client_list()
+            "brpop" in str(client_info["cmd"]) for client_info in client.client_list()
         )
 
 

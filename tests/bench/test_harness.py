@@ -11,15 +11,15 @@ from bench.harness.tables import spread, table
 def test_results_are_kept_fit_by_fit(tmp_path: Path) -> None:
     file = RowFile(tmp_path / "new" / "pinwheel.json", ("method", "seed"))
     assert file.rows() == []
-    one, other, again = (
+    first, other, again = (
         {"method": m, "seed": 0, "nmi": v} for m, v in zip("aba", "123", strict=True)
     )
-    file.add_all([[one], [other]], keep=False)
+    file.add_all([[first], [other]], keep=False)
     file.add_all([[again]], keep=True)
     assert json.loads(file.path.read_text()) == [again, other]
     assert read_folder(file.path.parent) == {"pinwheel": [again, other]}
-    file.add_all([[one]], keep=False)
-    assert file.rows() == [one]
+    file.add_all([[first]], keep=False)
+    assert file.rows() == [first]
 
 
 def test_floats_are_rounded_where_a_file_says_so(tmp_path: Path) -> None:

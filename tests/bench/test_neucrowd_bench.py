@@ -46,9 +46,9 @@ def test_workers_mislabel_as_often_as_their_probability_says() -> None:
 def test_labels_out_of_votes() -> None:
     votes = np.array([[1, 1, 0], [0, 1, MISSING], [MISSING] * 3, [0, 0, 1]], np.int8)
     question = Question(np.zeros((4, 1)), votes, np.zeros((1, 1)), np.zeros(1, np.int64))
-    one = labels.majority(question)
-    assert one.share[[0, 3]].tolist() == [1, 0]
-    assert one.weight.tolist() == [1, 0, 0, 1]
+    majority = labels.majority(question)
+    assert majority.share[[0, 3]].tolist() == [1, 0]
+    assert majority.weight.tolist() == [1, 0, 0, 1]
     items, label, weight = labels.all_votes(question).doubled(np.ones(4, np.bool_))
     assert weight.sum() == 8
     assert weight[(items == 0) & (label == 1)].tolist() == [2]
@@ -84,9 +84,9 @@ def test_the_report_sets_the_papers_figures_beside_ours(tmp_path: Path) -> None:
         for row in methods.measured(name, question, seed)
     ]
     write_report({"syn1": rows}, tmp_path)
-    told = (tmp_path / "neucrowd.md").read_text()
-    line = next(line for line in told.splitlines() if line.startswith("| SoftProb |"))
+    report = (tmp_path / "neucrowd.md").read_text()
+    line = next(line for line in report.splitlines() if line.startswith("| SoftProb |"))
     assert "| 0.666 |" in line
     assert "| 0.720 |" in line
-    assert "## Hotel reviews" not in told
+    assert "## Hotel reviews" not in report
     assert [path.name for path in tmp_path.glob("*.svg")] == ["neucrowd_methods.svg"]

@@ -187,11 +187,11 @@ def test_a_gap_is_paired_against_the_best_complete_baseline() -> None:
         *rows(incomplete, [0.99]),
         *rows(other, [0.5, 0.5, 0.5]),
     ]
-    found = gap(measured, DEFAULT, "auc")
-    assert found is not None
-    assert (found.baseline, found.verdict) == (best, "ahead")
-    assert found.difference == pytest.approx(0.01)
-    assert found.error == pytest.approx(0.01 / np.sqrt(3))
+    measured_gap = gap(measured, DEFAULT, "auc")
+    assert measured_gap is not None
+    assert (measured_gap.baseline, measured_gap.verdict) == (best, "ahead")
+    assert measured_gap.difference == pytest.approx(0.01)
+    assert measured_gap.error == pytest.approx(0.01 / np.sqrt(3))
     behind = gap([*measured, *rows(incomplete, [0.9, 0.95, 0.9])], DEFAULT, "auc")
     assert behind is not None
     assert (behind.baseline, behind.verdict) == (incomplete, "behind")

@@ -30,7 +30,7 @@ def a_run(path: Path, *cases: tuple[str, str, float, str]) -> Path:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> dict[str, str]:
+def report_rows(tmp_path: Path) -> dict[str, str]:
     first = a_run(
         tmp_path / "1.xml",
         ("test_x", "test_one[a-1]", 1.0, ""),
@@ -51,20 +51,21 @@ def told(tmp_path: Path) -> dict[str, str]:
     return {row.split(" | ")[0].removeprefix("| "): row for row in rows}
 
 
-def test_a_statement_is_held_only_where_all_its_tests_passed(told: dict[str, str]) -> None:
+def test_a_statement_is_held_only_where_all_its_tests_passed(report_rows: dict[str, str]) -> None:
     assert (
-        "| full | held (1 cases skipped: no Firefox) | 7 | 2026-01-02, 0123456789+ |" in told["1"]
+        "| full | held (1 cases skipped: no Firefox) | 7 | 2026-01-02, 0123456789+ |"
+        in report_rows["1"]
     )
-    assert "| short | **FAILED**: `test_three` | 11 |" in told["2"]
-    assert "| 1 of 2 tests not run |" in told["soak"]
-    assert "| no test |" in told["3"]
-    assert "| skipped: no WebKit |" in told["4"]
+    assert "| short | **FAILED**: `test_three` | 11 |" in report_rows["2"]
+    assert "| 1 of 2 tests not run |" in report_rows["soak"]
+    assert "| no test |" in report_rows["3"]
+    assert "| skipped: no WebKit |" in report_rows["4"]
 
 
-def test_figures_stand_in_the_report(told: dict[str, str]) -> None:
-    assert told["kills"] == "| kills | web 20 |"
-    assert told["unexplained"] == "| unexplained | none |"
-    assert told["full"] == "| full | yes |"
+def test_figures_stand_in_the_report(report_rows: dict[str, str]) -> None:
+    assert report_rows["kills"] == "| kills | web 20 |"
+    assert report_rows["unexplained"] == "| unexplained | none |"
+    assert report_rows["full"] == "| full | yes |"
 
 
 def test_the_newest_run_of_a_test_counts(tmp_path: Path) -> None:
@@ -80,10 +81,10 @@ def test_what_was_skipped_as_a_whole_is_no_success(tmp_path: Path) -> None:
         ("test_x", "test_one", 1.0, ""),
         ("test_y", "test_four", 0.1, '<skipped message="no WebKit"/>'),
     )
-    one, four = "tests/a/test_x.py::test_one", "tests/a/test_y.py::test_four"
-    assert all_passed([one], skipped)
-    assert not all_passed([one, four], skipped)
-    assert not all_passed([one], tmp_path / "never-written.xml")
+    passing, skipping = "tests/a/test_x.py::test_one", "tests/a/test_y.py::test_four"
+    assert all_passed([passing], skipped)
+    assert not all_passed([passing, skipping], skipped)
+    assert not all_passed([passing], tmp_path / "never-written.xml")
 
 
 def test_what_earlier_runs_left_of_a_statement_goes_when_it_runs_again(tmp_path: Path) -> None:

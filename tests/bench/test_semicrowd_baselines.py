@@ -63,8 +63,8 @@ def test_a_mixture_finds_long_clusters_that_k_means_cuts() -> None:
     rng = np.random.default_rng(0)
     long = np.stack([rng.normal(size=120) + 6 * CLASSES, 9 * rng.normal(size=120)], axis=1)
     long[:, 1] += 2 * long[:, 0]
-    found = [clustering_accuracy(CLASSES, m(3, 0).fit(long).labels_) for m in BLIND]
-    assert found[1] > 0.95 > found[0]
+    accuracies = [clustering_accuracy(CLASSES, m(3, 0).fit(long).labels_) for m in BLIND]
+    assert accuracies[1] > 0.95 > accuracies[0]
 
 
 def test_a_baseline_that_learns_from_pairs_asks_for_them() -> None:
@@ -96,9 +96,9 @@ def test_a_pair_of_an_image_with_itself_tells_nothing() -> None:
         n_images=5,
         n_annotators=1,
     )
-    said = majority(pairs)
-    assert (said.i.tolist(), said.j.tolist(), said.same.tolist()) == ([1], [2], [0.5])
-    assert [len(links) for links in said.links()] == [0, 0]
+    votes = majority(pairs)
+    assert (votes.i.tolist(), votes.j.tolist(), votes.same.tolist()) == ([1], [2], [0.5])
+    assert [len(links) for links in votes.links()] == [0, 0]
 
 
 def test_the_quick_loops_do_what_the_library_does() -> None:
@@ -106,7 +106,10 @@ def test_the_quick_loops_do_what_the_library_does() -> None:
     must, cannot = (
         graph(links, 60) for links in majority(some_pairs(150, among=np.arange(60))).links()
     )
-    sets = [{image: set(linked) for image, linked in enumerate(one)} for one in (must, cannot)]
+    sets = [
+        {image: set(linked) for image, linked in enumerate(constraint)}
+        for constraint in (must, cannot)
+    ]
     centres, a = features[:3], np.diag([2.0, 0.5])
     plain, metric = QuickPCKMeans(3), QuickMPCKMeans(3)
     library: Any = QuickPCKMeans.__base__
@@ -117,16 +120,16 @@ def test_the_quick_loops_do_what_the_library_does() -> None:
         np.random.seed(seed)
         expected = library(3)._assign_clusters(features, centres, *sets, 1)
         np.random.seed(seed)
-        found = plain._assign_clusters(features, centres, must, cannot, 1)
-        assert found.tolist() == expected.tolist()
+        clusters = plain._assign_clusters(features, centres, must, cannot, 1)
+        assert clusters.tolist() == expected.tolist()
         np.random.seed(seed)
         expected = library_metric(3)._assign_clusters(features, None, centres, a, far, *sets, 1)
         np.random.seed(seed)
-        found = metric._assign_clusters(features, None, centres, a, far, must, cannot, 1)
-        assert found.tolist() == expected.tolist()
-        scales = library_metric(3)._update_metrics(features, found, centres, far, *sets, 1)
+        clusters = metric._assign_clusters(features, None, centres, a, far, must, cannot, 1)
+        assert clusters.tolist() == expected.tolist()
+        scales = library_metric(3)._update_metrics(features, clusters, centres, far, *sets, 1)
         assert metric._update_metrics(
-            features, found, centres, far, must, cannot, 1
+            features, clusters, centres, far, must, cannot, 1
         ) == pytest.approx(scales)
 
 

@@ -18,10 +18,10 @@ def test_a_part_that_was_measured_is_told_with_its_plot(tmp_path: Path) -> None:
         for row in parts.pinwheel(method, seed)
     ]
     write_report({"pinwheel": rows}, tmp_path)
-    told = (tmp_path / "semicrowd.md").read_text()
+    report = (tmp_path / "semicrowd.md").read_text()
     k_means = spread(row["accuracy"] for row in rows if row["method"] == "k-means")
-    assert f"| k-means | 2 | {k_means} |" in told
-    assert "CMU faces" not in told
+    assert f"| k-means | 2 | {k_means} |" in report
+    assert "CMU faces" not in report
     assert [path.name for path in tmp_path.glob("*.svg")] == ["semicrowd_pinwheel.svg"]
     assert len(rows[0]["labels"]) == 500
     assert "labels" not in rows[1]

@@ -17,7 +17,7 @@ def served() -> Iterator[Emulator]:
 
 
 @pytest.fixture(scope="module")
-def one_client(served: Emulator) -> Any:
+def shared_client(served: Emulator) -> Any:
     return client(served)
 
 
@@ -26,12 +26,14 @@ def emulator(served: Emulator) -> Iterator[Emulator]:
     """Whatever a test does, the emulator's own answers must fit the service model."""
     served.state.reset()
     yield served
-    assert [one for one in served.state.violations if one["side"] == "response"] == []
+    assert [
+        violation for violation in served.state.violations if violation["side"] == "response"
+    ] == []
 
 
 @pytest.fixture
-def mturk(emulator: Emulator, one_client: Any) -> Any:
-    return one_client
+def mturk(emulator: Emulator, shared_client: Any) -> Any:
+    return shared_client
 
 
 @pytest.fixture

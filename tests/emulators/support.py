@@ -87,8 +87,8 @@ class Crowd:
         self.http = httpx.Client(base_url=emulator.endpoint_url)
 
     def worker(self, **traits: object) -> str:
-        made = self.http.post("/emulator/workers", json=traits).raise_for_status().json()
-        return str(made[0]["worker_id"])
+        workers = self.http.post("/emulator/workers", json=traits).raise_for_status().json()
+        return str(workers[0]["worker_id"])
 
     def accept(self, hit_id: str, worker_id: str) -> dict[str, str]:
         """The accepted assignment; raises httpx.HTTPStatusError when refused."""

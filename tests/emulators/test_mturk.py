@@ -45,9 +45,9 @@ def test_requesters_do_not_see_each_other(emulator: Emulator, mturk: Any, crowd:
     with pytest.raises(ClientError) as error:
         other.get_hit(HITId=hit)
     assert code_of(error) == "HITDoesNotExist"
-    one = crowd.work(hit)["assignment_id"]
+    assignment_id = crowd.work(hit)["assignment_id"]
     with pytest.raises(ClientError) as error:
-        other.approve_assignment(AssignmentId=one)
+        other.approve_assignment(AssignmentId=assignment_id)
     assert code_of(error) == "AssignmentDoesNotExist"
     assert other.list_hits()["HITs"] == []
     assert other.get_account_balance()["AvailableBalance"] == "10000.00"
@@ -74,7 +74,7 @@ def test_every_member_is_checked_against_the_service_model(
         getattr(client(emulator, strict=False), call)(**parameters)
     assert code_of(error) == "ValidationException"
     assert problem in sentence_of(error)
-    assert [one["side"] for one in emulator.state.violations] == ["request"]
+    assert [violation["side"] for violation in emulator.state.violations] == ["request"]
 
 
 def test_an_unknown_member_and_an_unsound_amount_are_refused(emulator: Emulator) -> None:

@@ -24,8 +24,8 @@ def test_pages_neither_skip_nor_repeat_while_work_comes_in(mturk: Any, crowd: Cr
     first = mturk.list_assignments_for_hit(HITId=hit)
     assert (first["NumResults"], len(first["Assignments"])) == (10, 10)
     # The first page's work leaves the filter and new work comes; the second page loses nothing.
-    for one in first["Assignments"]:
-        mturk.approve_assignment(AssignmentId=one["AssignmentId"])
+    for assignment in first["Assignments"]:
+        mturk.approve_assignment(AssignmentId=assignment["AssignmentId"])
     crowd.work(hit)
     second = mturk.list_assignments_for_hit(
         HITId=hit, NextToken=first["NextToken"], AssignmentStatuses=["Submitted"]
@@ -36,7 +36,7 @@ def test_pages_neither_skip_nor_repeat_while_work_comes_in(mturk: Any, crowd: Cr
     pages = mturk.get_paginator("list_assignments_for_hit").paginate(
         HITId=hit, PaginationConfig={"PageSize": 4}
     )
-    ids = [one["AssignmentId"] for page in pages for one in page["Assignments"]]
+    ids = [assignment["AssignmentId"] for page in pages for assignment in page["Assignments"]]
     assert len(ids) == len(set(ids)) == 13
 
 
@@ -49,7 +49,7 @@ def test_late_work_comes_behind_what_was_read(mturk: Any, crowd: Crowd) -> None:
 
     def listed() -> list[str]:
         answer = mturk.list_assignments_for_hit(HITId=hit, MaxResults=100)
-        return [one["AssignmentId"] for one in answer["Assignments"]]
+        return [assignment["AssignmentId"] for assignment in answer["Assignments"]]
 
     assert listed() == [prompt]
     crowd.later(120)
@@ -70,7 +70,7 @@ def test_a_fault_before_the_effect_leaves_nothing(
 def test_a_bonus_repeated_with_its_token_is_paid_once_under_faults(
     emulator: Emulator, mturk: Any, crowd: Crowd
 ) -> None:
-    one = crowd.work(a_hit(mturk))
+    assignment = crowd.work(a_hit(mturk))
     shares = ("throttle", 0.1), ("error_after", 0.3), ("timeout_after", 0.2), ("error_before", 0.1)
     rules = [{"kind": k, "share": s, "operations": ["SendBonus"]} for k, s in shares]
     crowd.faults(seed=3, calls=rules, hold_seconds=0.005)
@@ -79,8 +79,8 @@ def test_a_bonus_repeated_with_its_token_is_paid_once_under_faults(
         while True:
             try:
                 mturk.send_bonus(
-                    AssignmentId=one["assignment_id"],
-                    WorkerId=one["worker_id"],
+                    AssignmentId=assignment["assignment_id"],
+                    WorkerId=assignment["worker_id"],
                     BonusAmount="0.07",
                     Reason="Grids beyond the minimum",
                     UniqueRequestToken=f"bonus-{number}",
@@ -122,22 +122,22 @@ def test_notices_come_by_queue_and_twice_when_asked(
     crowd.faults(duplicate_notifications=1)
     worker = crowd.worker()
     crowd.give_back(crowd.accept(hit, worker))
-    one = crowd.work(hit, worker)
-    mturk.approve_assignment(AssignmentId=one["assignment_id"])  # not asked for
+    assignment = crowd.work(hit, worker)
+    mturk.approve_assignment(AssignmentId=assignment["assignment_id"])  # not asked for
     messages = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
     documents = [httpx.Response(200, text=message["Body"]).json() for message in messages]
     names = [document["Events"][0]["EventType"] for document in documents]
-    told = [
+    event_types = [
         "AssignmentAccepted",
         "AssignmentReturned",
         "AssignmentAccepted",
         "AssignmentSubmitted",
         "HITReviewable",
     ]
-    assert names == [name for name in told for _ in range(2)]
+    assert names == [name for name in event_types for _ in range(2)]
     assert len({document["EventDocId"] for document in documents}) == 5
     submitted = documents[6]["Events"][0]
-    assert submitted["AssignmentId"] == one["assignment_id"]
+    assert submitted["AssignmentId"] == assignment["assignment_id"]
     assert submitted["HITId"] == hit
     assert "Messages" not in sqs.receive_message(QueueUrl=queue)  # hidden, not gone
     sqs.delete_message(QueueUrl=queue, ReceiptHandle=messages[0]["ReceiptHandle"])

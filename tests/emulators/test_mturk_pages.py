@@ -79,24 +79,24 @@ def test_a_worker_previews_accepts_and_submits() -> None:
         page.get_by_role("link", name="Earnings").click()
         expect(page.get_by_role("cell", name="Submitted")).to_be_visible()
         assert violations(page) == []
-        [one] = mturk.list_assignments_for_hit(HITId=hit)["Assignments"]
-        assert one["WorkerId"] == worker
-        assert "<QuestionIdentifier>groups</QuestionIdentifier><FreeText>3<" in one["Answer"]
+        [assignment] = mturk.list_assignments_for_hit(HITId=hit)["Assignments"]
+        assert assignment["WorkerId"] == worker
+        assert "<QuestionIdentifier>groups</QuestionIdentifier><FreeText>3<" in assignment["Answer"]
 
 
 def test_the_command_serves_what_its_options_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
+    served = []
 
     def serve_for_a_moment(emulator: Emulator) -> None:
         emulator.start()
         mturk = client(emulator, key="mine", secret="my-secret")
-        found.append(mturk.get_account_balance()["AvailableBalance"])
-        found.append(len(httpx.get(f"{emulator.endpoint_url}/emulator/workers").json()))
+        served.append(mturk.get_account_balance()["AvailableBalance"])
+        served.append(len(httpx.get(f"{emulator.endpoint_url}/emulator/workers").json()))
         emulator.stop()
 
     monkeypatch.setattr(Emulator, "serve", serve_for_a_moment)
     options = ["--port", "0", "--account", "mine:my-secret", "--balance", "12.34", "--workers", "3"]
     result = CliRunner().invoke(cli, ["mturk", *options])
-    assert (result.exit_code, found) == (0, ["12.34", 3])
+    assert (result.exit_code, served) == (0, ["12.34", 3])
     assert "my-secret" not in result.output
     assert CliRunner().invoke(cli, ["mturk", "--account", "mine"]).exit_code == 2

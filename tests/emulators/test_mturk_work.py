@@ -30,13 +30,13 @@ def test_from_hit_to_bonus(mturk: Any, crowd: Crowd) -> None:
         mturk.get_assignment(AssignmentId=accepted["assignment_id"])
     assert code_of(error) == "InvalidAssignmentState"
     crowd.submit(accepted, work="a < b & c", note="").raise_for_status()
-    [one] = mturk.list_assignments_for_hit(HITId=hit)["Assignments"]
-    assert (one["WorkerId"], one["AssignmentStatus"]) == (worker, "Submitted")
-    answers = [[part.text for part in answer] for answer in fromstring(one["Answer"])]
+    [assignment] = mturk.list_assignments_for_hit(HITId=hit)["Assignments"]
+    assert (assignment["WorkerId"], assignment["AssignmentStatus"]) == (worker, "Submitted")
+    answers = [[part.text for part in answer] for answer in fromstring(assignment["Answer"])]
     assert answers == [["work", "a < b & c"], ["note", None]]
-    mturk.approve_assignment(AssignmentId=one["AssignmentId"], RequesterFeedback="Thanks")
+    mturk.approve_assignment(AssignmentId=assignment["AssignmentId"], RequesterFeedback="Thanks")
     mturk.send_bonus(
-        AssignmentId=one["AssignmentId"], WorkerId=worker, BonusAmount="0.11", Reason="Quick"
+        AssignmentId=assignment["AssignmentId"], WorkerId=worker, BonusAmount="0.11", Reason="Quick"
     )
     assert crowd.totals() == {
         "reward": Decimal("0.55"),
@@ -49,7 +49,7 @@ def test_from_hit_to_bonus(mturk: Any, crowd: Crowd) -> None:
     [paid] = mturk.list_bonus_payments(HITId=hit)["BonusPayments"]
     assert (paid["BonusAmount"], paid["Reason"]) == ("0.11", "Quick")
     with pytest.raises(mturk.exceptions.RequestError) as error:
-        mturk.approve_assignment(AssignmentId=one["AssignmentId"])
+        mturk.approve_assignment(AssignmentId=assignment["AssignmentId"])
     assert code_of(error) == "InvalidAssignmentState"
 
 
@@ -86,10 +86,10 @@ def test_tokens_are_kept_for_a_day(mturk: Any, crowd: Crowd) -> None:
         a_hit(mturk, UniqueRequestToken="hit-1")
     assert code_of(error) == "HitAlreadyExists"
     assert hit in sentence_of(error)
-    one = crowd.work(hit)
+    assignment = crowd.work(hit)
     bonus: dict[str, Any] = {
-        "AssignmentId": one["assignment_id"],
-        "WorkerId": one["worker_id"],
+        "AssignmentId": assignment["assignment_id"],
+        "WorkerId": assignment["worker_id"],
         "BonusAmount": "2",
         "Reason": "Well done",
         "UniqueRequestToken": "bonus-1",
@@ -116,10 +116,13 @@ def test_tokens_are_kept_for_a_day(mturk: Any, crowd: Crowd) -> None:
 def test_a_bonus_goes_only_to_who_did_the_assignment(mturk: Any, crowd: Crowd) -> None:
     hit = a_hit(mturk)
     done, held = crowd.work(hit), crowd.accept(hit, crowd.worker())
-    for one, worker in [(done, held["worker_id"]), (held, held["worker_id"])]:
+    for assignment, worker in [(done, held["worker_id"]), (held, held["worker_id"])]:
         with pytest.raises(ClientError):
             mturk.send_bonus(
-                AssignmentId=one["assignment_id"], WorkerId=worker, BonusAmount="1", Reason="x"
+                AssignmentId=assignment["assignment_id"],
+                WorkerId=worker,
+                BonusAmount="1",
+                Reason="x",
             )
     assert crowd.totals()["bonus"] == 0
 
@@ -139,9 +142,9 @@ def test_a_given_back_id_goes_to_the_next_worker(mturk: Any, crowd: Crowd) -> No
     )
     mturk.approve_assignment(AssignmentId=again["assignment_id"])
     [entry] = [
-        one
-        for one in crowd.http.get("/emulator/journal").json()["entries"]
-        if one["kind"] == "reward"
+        entry
+        for entry in crowd.http.get("/emulator/journal").json()["entries"]
+        if entry["kind"] == "reward"
     ]
     assert entry["worker_id"] == second
 
@@ -180,8 +183,8 @@ def test_forms_that_are_nobodys_work_are_refused(mturk: Any, crowd: Crowd) -> No
 def test_work_approves_itself_and_a_rejection_can_be_taken_back(mturk: Any, crowd: Crowd) -> None:
     hit = a_hit(mturk, Reward="1.00", LifetimeInSeconds=300 * DAY)
     forgotten, rejected, lost = (crowd.work(hit)["assignment_id"] for _ in range(3))
-    for one in (rejected, lost):
-        mturk.reject_assignment(AssignmentId=one, RequesterFeedback="Not sorted")
+    for assignment_id in (rejected, lost):
+        mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Not sorted")
     crowd.later(3 * DAY)
     assert (
         mturk.get_assignment(AssignmentId=forgotten)["Assignment"]["AssignmentStatus"] == "Approved"
@@ -219,7 +222,7 @@ def test_a_hit_runs_through_its_states(mturk: Any, crowd: Crowd) -> None:
     with pytest.raises(ClientError) as error:
         mturk.delete_hit(HITId=hit)
     assert code_of(error) == "InvalidHITState"
-    one = crowd.work(hit)
+    assignment = crowd.work(hit)
     assert state() == "Reviewable"
     mturk.update_hit_review_status(HITId=hit)
     assert state() == "Reviewing"
@@ -227,7 +230,7 @@ def test_a_hit_runs_through_its_states(mturk: Any, crowd: Crowd) -> None:
     mturk.update_hit_review_status(HITId=hit, Revert=True)
     with pytest.raises(ClientError) as error:
         mturk.delete_hit(HITId=hit)  # work waits to be judged
-    mturk.reject_assignment(AssignmentId=one["assignment_id"], RequesterFeedback="Empty")
+    mturk.reject_assignment(AssignmentId=assignment["assignment_id"], RequesterFeedback="Empty")
     mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=1)
     assert state() == "Assignable"
     mturk.update_expiration_for_hit(HITId=hit, ExpireAt=0)
@@ -236,7 +239,7 @@ def test_a_hit_runs_through_its_states(mturk: Any, crowd: Crowd) -> None:
     assert state() == "Disposed"
     assert mturk.list_hits()["NumResults"] == 0
     with pytest.raises(ClientError):
-        mturk.approve_assignment(AssignmentId=one["assignment_id"], OverrideRejection=True)
+        mturk.approve_assignment(AssignmentId=assignment["assignment_id"], OverrideRejection=True)
     assert mturk.get_account_balance()["AvailableBalance"] == "10000.00"
 
 
@@ -331,6 +334,6 @@ def test_letters_reach_only_those_whose_work_was_judged(mturk: Any, crowd: Crowd
         MessageText="There is more.",
         WorkerIds=[judged["worker_id"], waiting["worker_id"]],
     )["NotifyWorkersFailureStatuses"]
-    assert [one["WorkerId"] for one in failures] == [waiting["worker_id"]]
+    assert [failure["WorkerId"] for failure in failures] == [waiting["worker_id"]]
     [letter] = crowd.http.get("/emulator/letters").json()
     assert letter["workers"] == [judged["worker_id"]]

@@ -16,16 +16,16 @@ DAY = 24 * 3600.0
 
 
 @pytest.fixture(scope="module")
-def one_desk() -> Iterator[Desk]:
-    with a_desk() as found:
-        yield found
+def shared_desk() -> Iterator[Desk]:
+    with a_desk() as opened:
+        yield opened
 
 
 @pytest.fixture
-def desk(one_desk: Desk) -> Iterator[Desk]:
+def desk(shared_desk: Desk) -> Iterator[Desk]:
     """A researcher in a marketplace where nothing has happened yet."""
-    with one_desk.checked():
-        yield one_desk
+    with shared_desk.checked():
+        yield shared_desk
 
 
 def error(reply: Body) -> Body:
@@ -171,12 +171,12 @@ def test_errors_lists_and_parameters(desk: Desk) -> None:
     for _ in range(5):
         desk.study(publish=False)
     first = desk.get("studies/", page_size=2)
-    found, address = results(first), cast(Body, cast(Body, first["_links"])["next"])["href"]
+    studies, address = results(first), cast(Body, cast(Body, first["_links"])["next"])["href"]
     while address:
         reply = desk.http.get(str(address)).json()
-        found += reply["results"]
+        studies += reply["results"]
         address = reply["_links"]["next"]["href"]
-    assert len({study["id"] for study in found}) == 5
+    assert len({study["id"] for study in studies}) == 5
     desk.get("studies/", 404, page_size=2, page=4)
 
 
@@ -229,15 +229,18 @@ def test_lists_are_filtered_and_ordered(desk: Desk) -> None:
     completed = datetime.fromisoformat(str(desk.get(f"submissions/{done}/")["completed_at"]))
     day = completed.strftime("%d/%m/%Y")
 
-    def found(**wanted: str) -> list[object]:
-        return [one["id"] for one in results(desk.get("submissions/", study=study, **wanted))]
+    def listed_ids(**wanted: str) -> list[object]:
+        return [
+            submission["id"]
+            for submission in results(desk.get("submissions/", study=study, **wanted))
+        ]
 
-    assert found() == [done, going]
-    assert found(ordering="-started_at") == [going, done]
-    assert found(status="awaiting_review") == found(completed="yes") == [done]
-    assert found(active="true") == found(awaiting_review="0") == [going]
-    assert found(submitted_from=day) == [done]
-    assert found(submitted_before=day) == []
+    assert listed_ids() == [done, going]
+    assert listed_ids(ordering="-started_at") == [going, done]
+    assert listed_ids(status="awaiting_review") == listed_ids(completed="yes") == [done]
+    assert listed_ids(active="true") == listed_ids(awaiting_review="0") == [going]
+    assert listed_ids(submitted_from=day) == [done]
+    assert listed_ids(submitted_before=day) == []
     for wrong in ({"active": "maybe"}, {"status": "lost"}, {"submitted_from": "2026-01-01"}):
         desk.get("submissions/", 400, study=study, **wrong)
     desk.get("submissions/", 400)
@@ -248,9 +251,9 @@ def test_lists_are_filtered_and_ordered(desk: Desk) -> None:
 def test_messages_and_returns_that_are_asked_for(desk: Desk) -> None:
     study = desk.study()
     submission = desk.finished(study)
-    said = {"recipient_id": desk.person(0), "body": "Thank you.", "study_id": study}
-    desk.post("messages/", said, 204)
-    desk.post("messages/", {**said, "recipient_id": desk.person(1)}, 400)
+    message = {"recipient_id": desk.person(0), "body": "Thank you.", "study_id": study}
+    desk.post("messages/", message, 204)
+    desk.post("messages/", {**message, "recipient_id": desk.person(1)}, 400)
     reasons = {"request_return_reasons": ["Didn't finish the study"]}
     first = desk.post(f"submissions/{submission}/request-return/", reasons)
     again = desk.post(f"submissions/{submission}/request-return/", reasons)
@@ -344,7 +347,7 @@ def test_more_than_one_submission_a_person(desk: Desk) -> None:
     desk.finished(study)
     desk.take_part(study, 0, 400)
     listed = results(desk.get(f"studies/{study}/submissions/"))
-    assert [one["has_siblings"] for one in listed] == [True, True]
+    assert [submission["has_siblings"] for submission in listed] == [True, True]
 
 
 def test_the_code_decides(desk: Desk) -> None:
@@ -363,7 +366,7 @@ def test_the_code_decides(desk: Desk) -> None:
     assert desk.come_back(wrong, "WHAT") == "AWAITING REVIEW"
     assert desk.come_back(none, None) == "AWAITING REVIEW"
     members = desk.get(f"participant-groups/{group}/participants/")
-    assert [one["participant_id"] for one in results(members)] == [desk.person(0)]
+    assert [member["participant_id"] for member in results(members)] == [desk.person(0)]
     assert desk.get(f"submissions/{asked}/")["return_requested"] is not None
     assert desk.get(f"submissions/{wrong}/")["entered_code"] == "WHAT"
     assert desk.get(f"submissions/{none}/")["entered_code"] == "NOCODE"
@@ -401,8 +404,12 @@ def test_a_part_of_the_reward(desk: Desk) -> None:
 def test_former_participants_stay_out(desk: Desk) -> None:
     first = desk.study()
     desk.finished(first, 0)
-    made = {"name": "former", "workspace_id": desk.workspace, "participant_ids": [desk.person(1)]}
-    group = str(desk.post("participant-groups/", made, 201)["id"])
+    new_group = {
+        "name": "former",
+        "workspace_id": desk.workspace,
+        "participant_ids": [desk.person(1)],
+    }
+    group = str(desk.post("participant-groups/", new_group, 201)["id"])
     filters = [
         {"filter_id": "previous_studies_blocklist", "selected_values": [first]},
         {"filter_id": "participant_group_blocklist", "selected_values": [group]},
@@ -433,24 +440,24 @@ def test_screening_by_what_people_answer(desk: Desk) -> None:
 
 def test_bulk_approval(desk: Desk) -> None:
     study = desk.study()
-    found = [desk.finished(study, number) for number in range(2)]
+    submissions = [desk.finished(study, number) for number in range(2)]
     going = desk.take_part(study, 2)
-    desk.post("submissions/bulk-approve/", {"submission_ids": [*found, going]}, 400)
+    desk.post("submissions/bulk-approve/", {"submission_ids": [*submissions, going]}, 400)
     desk.post("submissions/bulk-approve/", {"submission_ids": ["x"] * 1001}, 400)
     people = [desk.person(0), desk.person(1)]
     desk.post("submissions/bulk-approve/", {"study_id": study, "participant_ids": people})
-    assert desk.status(found[0]) == "AWAITING REVIEW"
+    assert desk.status(submissions[0]) == "AWAITING REVIEW"
     desk.wait(60)
-    assert [desk.status(one) for one in found] == ["APPROVED"] * 2
+    assert [desk.status(submission) for submission in submissions] == ["APPROVED"] * 2
 
 
 def test_a_test_study_is_for_testers_only(desk: Desk) -> None:
     study = desk.study(publish=False)
     desk.post(f"studies/{study}/test-study", None, 400)
-    made = desk.post("researchers/participants/", {"email": "me@example.org"}, 201)
+    tester = desk.post("researchers/participants/", {"email": "me@example.org"}, 201)
     trial = desk.post(f"studies/{study}/test-study")["study_id"]
     desk.take_part(str(trial), 0, 400)
-    desk.post(f"/market/studies/{trial}/take-part", {"participant": made["participant_id"]})
+    desk.post(f"/market/studies/{trial}/take-part", {"participant": tester["participant_id"]})
 
 
 def test_a_reply_that_breaks_its_model_is_not_sent() -> None:

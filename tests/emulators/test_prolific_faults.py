@@ -22,21 +22,21 @@ EVENT = "submission.status.change"
 
 
 @pytest.fixture(scope="module")
-def one_desk() -> Iterator[Desk]:
-    with a_desk() as found:
-        yield found
+def shared_desk() -> Iterator[Desk]:
+    with a_desk() as opened:
+        yield opened
 
 
 @pytest.fixture
-def desk(one_desk: Desk) -> Iterator[Desk]:
-    with one_desk.checked():
-        yield one_desk
+def desk(shared_desk: Desk) -> Iterator[Desk]:
+    with shared_desk.checked():
+        yield shared_desk
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with a_receiver() as found:
-        yield found
+    with a_receiver() as listening:
+        yield listening
 
 
 def subscribe(desk: Desk, target: str, event: str = EVENT) -> str:

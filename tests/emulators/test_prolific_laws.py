@@ -45,8 +45,8 @@ class Marketplace(RuleBasedStateMachine):
         self.brought_back = 0
         self.deposited = 1500
         for _ in range(2):
-            made = StudySettings.model_validate(draft(completion_codes=CODES))
-            study = studies.create(self.world, self.me, made)
+            study_settings = StudySettings.model_validate(draft(completion_codes=CODES))
+            study = studies.create(self.world, self.me, study_settings)
             studies.transition(self.world, study, "PUBLISH", None)
         self.studies = list(self.world.studies.values())
 
@@ -63,8 +63,8 @@ class Marketplace(RuleBasedStateMachine):
         allowed(act)
 
     def submission(self, number: int):  # type: ignore[no-untyped-def]
-        found = list(self.world.submissions.values())
-        return found[number % len(found)]
+        submissions = list(self.world.submissions.values())
+        return submissions[number % len(submissions)]
 
     @precondition(lambda self: self.world.submissions)
     @rule(number=index, given=strategies.sampled_from(["DONE", "AUTO", "OUT", "PART", "?", None]))
@@ -135,18 +135,21 @@ class Marketplace(RuleBasedStateMachine):
         )
         settled = ("APPROVED", "PARTIALLY APPROVED", "SCREENED OUT")
         assert paid == Counter(
-            one.id for one in self.world.submissions.values() if one.status in settled
+            submission.id
+            for submission in self.world.submissions.values()
+            if submission.status in settled
         )
 
     @invariant()
     def bonuses_of_submissions_are_those_of_the_journal(self) -> None:
-        for one in self.world.submissions.values():
+        for submission in self.world.submissions.values():
             journal = [
                 -entry.amount
                 for entry in self.world.wallet.journal
-                if entry.submission == one.id and (entry.kind, entry.part) == ("bonus", "money")
+                if entry.submission == submission.id
+                and (entry.kind, entry.part) == ("bonus", "money")
             ]
-            assert one.bonuses == journal
+            assert submission.bonuses == journal
 
     @invariant()
     def no_more_places_are_taken_than_there_are(self) -> None:

@@ -54,10 +54,10 @@ def crowd(
     return Pairs(annotators, first, second, same.astype(bool), len(labels), len(n_each))
 
 
-def matched_accuracy(labels: IntArray, found: IntArray) -> float:
+def matched_accuracy(labels: IntArray, clusters: IntArray) -> float:
     """Part of the items in the cluster that is matched to their class, one each."""
-    size = max(labels.max(), found.max()) + 1
+    size = max(labels.max(), clusters.max()) + 1
     counts = np.zeros((size, size))
-    np.add.at(counts, (labels, found), 1)
+    np.add.at(counts, (labels, clusters), 1)
     rows, columns = linear_sum_assignment(-counts)
     return float(counts[rows, columns].sum() / len(labels))

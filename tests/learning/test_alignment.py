@@ -32,8 +32,8 @@ def fitted(answers: Groupings, seed: int) -> ContextEmbeddingNetwork:
 
 def test_columns_are_matched_by_places_and_turned_round() -> None:
     wanted = RNG.normal(size=(50, 3))
-    found = np.concatenate([wanted, RNG.normal(size=(4, 3))])[:, [2, 0, 1]] * [1.0, -1.0, 1.0]
-    order, sign = matching_columns(wanted, found)
+    embedding = np.concatenate([wanted, RNG.normal(size=(4, 3))])[:, [2, 0, 1]] * [1.0, -1.0, 1.0]
+    order, sign = matching_columns(wanted, embedding)
     assert (order.tolist(), sign.tolist()) == ([1, 2, 0], [-1.0, 1.0, 1.0])
 
 
@@ -59,9 +59,9 @@ def test_a_map_is_turned_and_mirrored_onto_another() -> None:
     wanted = rng.normal(size=(40, 2))
     turn = np.array([[0.6, 0.8], [0.8, -0.6]])
     # Five images are new; they move along with the others.
-    found = np.concatenate([wanted, rng.normal(size=(5, 2))]) @ turn.T + 7
-    turned = turned_onto(wanted, found)
+    new_map = np.concatenate([wanted, rng.normal(size=(5, 2))]) @ turn.T + 7
+    turned = turned_onto(wanted, new_map)
     offset = wanted.mean(axis=0) - turned[:40].mean(axis=0)
     np.testing.assert_allclose(turned[:40] + offset, wanted, atol=1e-9)
-    distances = np.linalg.norm(found[:, None] - found[None], axis=2)
+    distances = np.linalg.norm(new_map[:, None] - new_map[None], axis=2)
     np.testing.assert_allclose(np.linalg.norm(turned[:, None] - turned[None], axis=2), distances)

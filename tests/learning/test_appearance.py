@@ -16,8 +16,8 @@ def stripes(upright: bool, colour: tuple[int, int, int], seed: int) -> np.ndarra
     return bounded.astype(np.uint8)
 
 
-def gap(table: FloatArray, one: int, other: int) -> float:
-    return float(np.linalg.norm(table[one] - table[other]))
+def gap(table: FloatArray, image: int, other: int) -> float:
+    return float(np.linalg.norm(table[image] - table[other]))
 
 
 def test_colours_and_edges_tell_images_apart() -> None:

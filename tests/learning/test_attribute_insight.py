@@ -101,11 +101,11 @@ def test_the_published_network_has_a_column_for_each_attribute() -> None:
 
 
 def test_what_an_annotator_used_is_the_mean_over_their_answers() -> None:
-    one = from_answers(
+    own_answers = from_answers(
         ANSWERS.images.tolist(), ANSWERS.groups.tolist(), [0] + [1] * (N_GRIDS - 1), N_IMAGES, 6
     )
-    insight = annotator_insight(MODEL, one)
-    probability = MODEL.attribute_probability(one)
+    insight = annotator_insight(MODEL, own_answers)
+    probability = MODEL.attribute_probability(own_answers)
     assert insight.used[0] == pytest.approx(probability[0])
     assert np.isnan(insight.used_error[0]).all(), "one answer has no standard error"
     assert insight.used[1] == pytest.approx(probability[1:].mean(axis=0))

@@ -49,15 +49,15 @@ def scores(model: Any, rows: Any) -> dict[str, float]:
 @pytest.mark.parametrize("kind", ALL)
 def test_each_beats_the_majority_rate_on_unseen_grids(kind: type[EmbeddingBaseline]) -> None:
     model = quick(kind).fit(ANSWERS.subset(TRAIN), *extra(kind, TRAIN))
-    found = scores(model, TEST)
-    assert found["accuracy"] > found["majority_rate"] + 0.03
-    assert found["auc"] > 0.6
+    measured = scores(model, TEST)
+    assert measured["accuracy"] > measured["majority_rate"] + 0.03
+    assert measured["auc"] > 0.6
 
 
 def test_who_is_told_the_attribute_is_far_ahead() -> None:
-    told = quick(ConditionalSimilarity).fit(ANSWERS.subset(TRAIN), ABOUT[TRAIN])
+    informed = quick(ConditionalSimilarity).fit(ANSWERS.subset(TRAIN), ABOUT[TRAIN])
     blind = quick(SiameseEmbedding).fit(ANSWERS.subset(TRAIN))
-    assert scores(told, TEST)["auc"] > scores(blind, TEST)["auc"] + 0.1
+    assert scores(informed, TEST)["auc"] > scores(blind, TEST)["auc"] + 0.1
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -72,8 +72,8 @@ def test_save_and_load_keep_every_prediction(kind: type[EmbeddingBaseline], tmp_
 
 @pytest.mark.parametrize("kind", ALL)
 def test_the_same_random_state_repeats_the_fit(kind: type[EmbeddingBaseline]) -> None:
-    one, other = (quick(kind).fit(ANSWERS, *extra(kind, slice(None))) for _ in range(2))
-    assert np.array_equal(one.embedding_, other.embedding_)
+    model, other = (quick(kind).fit(ANSWERS, *extra(kind, slice(None))) for _ in range(2))
+    assert np.array_equal(model.embedding_, other.embedding_)
 
 
 @pytest.mark.parametrize("kind", ALL)

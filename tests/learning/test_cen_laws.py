@@ -20,10 +20,10 @@ def fitted(answers: Groupings) -> ContextEmbeddingNetwork:
 MODEL = fitted(ANSWERS)
 
 
-def alike(one: FloatArray, other: FloatArray) -> float:
+def alike(prediction: FloatArray, other: FloatArray) -> float:
     """Correlation of two predictions: random starts end in the same place, not bit by bit."""
-    known = ~np.isnan(one)
-    return float(np.corrcoef(one[known], other[known])[0, 1])
+    known = ~np.isnan(prediction)
+    return float(np.corrcoef(prediction[known], other[known])[0, 1])
 
 
 def changed(**parts: object) -> Groupings:

@@ -28,10 +28,10 @@ def test_known_clusters_are_found_and_numbered_from_the_largest(algorithm: str) 
 
 @pytest.mark.parametrize("algorithm", ["k-means", "ward"])
 def test_the_number_of_clusters_is_suggested(algorithm: str) -> None:
-    found = suggest_n_clusters(BLOBS, algorithm, most=12)
-    assert found.n_clusters == 5
-    assert found.tried == tuple(range(2, 13))
-    assert max(found.silhouette) == found.silhouette[3]
+    suggestion = suggest_n_clusters(BLOBS, algorithm, most=12)
+    assert suggestion.n_clusters == 5
+    assert suggestion.tried == tuple(range(2, 13))
+    assert max(suggestion.silhouette) == suggestion.silhouette[3]
 
 
 def test_silhouettes_are_scikit_learns() -> None:
@@ -49,20 +49,20 @@ def test_silhouettes_of_many_images_are_near_the_exact_ones() -> None:
         [4000, 1500, 450, 50], n_features=5, cluster_std=3.0, random_state=1
     )
     exact = silhouette_samples(points, labels)
-    found = silhouettes(points, labels)
-    assert abs(found.mean() - exact.mean()) < 0.01
-    assert np.abs(found - exact).mean() < 0.02
+    estimated = silhouettes(points, labels)
+    assert abs(estimated.mean() - exact.mean()) < 0.01
+    assert np.abs(estimated - exact).mean() < 0.02
 
 
 def test_typical_images_begin_with_the_medoid_and_cover_the_cluster() -> None:
     line = np.concatenate([np.arange(11.0), [100.0, 101.0, 102.0]])[:, None]
-    told = cluster_figures(line, [0] * 11 + [1] * 3, n_typical=3)
-    assert told.typical[0][0] == 5
-    assert min(told.typical[0]) < 4
-    assert max(told.typical[0]) > 6
-    assert sorted(told.typical[1]) == [11, 12, 13]
-    assert told.sizes.tolist() == [11, 3]
-    assert told.cohesion[1] == pytest.approx(2 / 3)
+    figures = cluster_figures(line, [0] * 11 + [1] * 3, n_typical=3)
+    assert figures.typical[0][0] == 5
+    assert min(figures.typical[0]) < 4
+    assert max(figures.typical[0]) > 6
+    assert sorted(figures.typical[1]) == [11, 12, 13]
+    assert figures.sizes.tolist() == [11, 3]
+    assert figures.cohesion[1] == pytest.approx(2 / 3)
 
 
 def test_merging_joins_and_numbers_anew() -> None:

@@ -20,12 +20,14 @@ def turned(points: np.ndarray) -> np.ndarray:
 
 
 def test_a_turned_embedding_is_the_same() -> None:
-    told = compare(POINTS, turned(POINTS))
-    assert told.disparity.value == pytest.approx(0, abs=1e-12)
-    assert told.overlap.value == 1
-    assert told.rank_correlation.value == pytest.approx(1)
-    np.testing.assert_allclose(told.alignment.aligned, told.alignment.reference, atol=1e-12)
-    assert told.alignment.moved.max() < 1e-10
+    comparison = compare(POINTS, turned(POINTS))
+    assert comparison.disparity.value == pytest.approx(0, abs=1e-12)
+    assert comparison.overlap.value == 1
+    assert comparison.rank_correlation.value == pytest.approx(1)
+    np.testing.assert_allclose(
+        comparison.alignment.aligned, comparison.alignment.reference, atol=1e-12
+    )
+    assert comparison.alignment.moved.max() < 1e-10
 
 
 def test_disparity_is_scipys_and_dimensions_may_differ() -> None:
@@ -36,21 +38,21 @@ def test_disparity_is_scipys_and_dimensions_may_differ() -> None:
 
 
 def test_unrelated_embeddings_are_at_chance() -> None:
-    told = compare(POINTS, np.random.default_rng(5).normal(size=(300, 2)))
-    for figure in (told.disparity, told.overlap, told.rank_correlation):
+    comparison = compare(POINTS, np.random.default_rng(5).normal(size=(300, 2)))
+    for figure in (comparison.disparity, comparison.overlap, comparison.rank_correlation):
         assert abs(figure.value - figure.chance) < 4 * figure.chance_error
-    assert told.overlap.chance == pytest.approx(10 / 299)
+    assert comparison.overlap.chance == pytest.approx(10 / 299)
 
 
 def test_rank_correlation_is_of_the_distances() -> None:
     from scipy.spatial.distance import pdist
 
     other = POINTS + RNG.normal(size=POINTS.shape)
-    told = compare(POINTS, other)
-    assert told.rank_correlation.value == pytest.approx(
+    comparison = compare(POINTS, other)
+    assert comparison.rank_correlation.value == pytest.approx(
         spearmanr(pdist(POINTS), pdist(other)).statistic
     )
-    assert 0 < told.rank_correlation.error < 0.1
+    assert 0 < comparison.rank_correlation.error < 0.1
 
 
 def test_the_image_that_moved_is_found() -> None:
@@ -61,15 +63,15 @@ def test_the_image_that_moved_is_found() -> None:
 
 def test_errors_are_those_of_other_samples() -> None:
     """The jackknife against the spread over 60 samples of images."""
-    found = []
+    comparisons = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         points = rng.normal(size=(150, 2))
-        found.append(compare(points, points + 0.5 * rng.normal(size=points.shape)))
+        comparisons.append(compare(points, points + 0.5 * rng.normal(size=points.shape)))
     for name in ("disparity", "overlap", "rank_correlation"):
-        figures = [getattr(one, name) for one in found]
-        spread = np.std([one.value for one in figures])
-        claimed = np.sqrt(np.mean([one.error**2 for one in figures]))
+        figures = [getattr(comparison, name) for comparison in comparisons]
+        spread = np.std([figure.value for figure in figures])
+        claimed = np.sqrt(np.mean([figure.error**2 for figure in figures]))
         assert 0.6 < claimed / spread < 1.6, name
 
 

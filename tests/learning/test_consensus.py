@@ -48,8 +48,8 @@ def turned(model: PooledModel, seed: int) -> PooledModel:
     return replace(model, positions=model.positions @ torch.linalg.qr(raw).Q)
 
 
-def close(one: Tensor, other: Tensor) -> bool:
-    return bool(torch.allclose(one, other, atol=1e-3))
+def close(value: Tensor, other: Tensor) -> bool:
+    return bool(torch.allclose(value, other, atol=1e-3))
 
 
 def test_the_consensus_of_one_arrangement_in_any_axes_is_that_arrangement(

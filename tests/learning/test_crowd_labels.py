@@ -62,33 +62,33 @@ def test_votes_are_read_from_answers_and_the_last_of_each_annotator_counts() -> 
 
 @given(known=VOTES, cast=VOTES)
 def test_votes_agree_as_cohens_kappa_says(known: list[int], cast: list[int]) -> None:
-    found = ballot_agreement(known, cast)
+    measured = ballot_agreement(known, cast)
     if len(set(known)) == 1:
-        assert found is None
+        assert measured is None
     elif len(set(cast)) == 1:
-        assert found == Agreement(0.0, 0.0)
+        assert measured == Agreement(0.0, 0.0)
     else:
-        assert found is not None
-        assert found.value == pytest.approx(cohen_kappa_score(known, cast))
+        assert measured is not None
+        assert measured.value == pytest.approx(cohen_kappa_score(known, cast))
 
 
 def test_the_deviation_of_agreement_is_that_of_votes_dealt_out_at_random() -> None:
     rng = np.random.default_rng(0)
     known, cast = np.repeat([YES, NO], [6, 14]), np.repeat([YES, NO], [9, 11])
-    found = ballot_agreement(known, cast)
+    measured = ballot_agreement(known, cast)
     dealt = [ballot_agreement(known, rng.permutation(cast)) for _ in range(4_000)]
-    values = [one.value for one in dealt if one is not None]
-    assert found is not None
-    assert found.chance == pytest.approx(np.std(values), rel=0.05)
+    values = [agreement.value for agreement in dealt if agreement is not None]
+    assert measured is not None
+    assert measured.chance == pytest.approx(np.std(values), rel=0.05)
     assert np.mean(values) == pytest.approx(0.0, abs=0.02)
 
 
 def test_who_says_the_opposite_does_not_agree_and_unsure_votes_are_left_out() -> None:
     known = [YES, YES, NO, NO, NO, YES]
     opposite = [NO, NO, YES, YES, YES, NO]
-    found = ballot_agreement(known, opposite)
-    assert found is not None
-    assert found.value < -0.9
+    measured = ballot_agreement(known, opposite)
+    assert measured is not None
+    assert measured.value < -0.9
     unsure = ballot_agreement(known, [YES, UNSURE, NO, NO, UNSURE, YES])
     assert unsure is not None
     assert unsure.value == pytest.approx(1.0)
@@ -102,10 +102,10 @@ def test_a_jury_finds_out_who_guesses_and_who_says_yes_to_all() -> None:
     sensitivity = np.array([0.9, 0.85, 0.95, 0.9, 0.5, 1.0, 0.1])
     specificity = np.array([0.9, 0.95, 0.85, 0.9, 0.5, 0.0, 0.1])
     crowd = VoteCrowd(truth, sensitivity, specificity)
-    found = hear(some_votes(crowd, 7), np.full(400, 0.4))
-    assert ((found.probability > 0.5) == truth).mean() > 0.97
-    assert np.abs(found.sensitivity - sensitivity).max() < 0.1
-    assert np.abs(found.specificity - specificity).max() < 0.1
+    estimate = hear(some_votes(crowd, 7), np.full(400, 0.4))
+    assert ((estimate.probability > 0.5) == truth).mean() > 0.97
+    assert np.abs(estimate.sensitivity - sensitivity).max() < 0.1
+    assert np.abs(estimate.specificity - specificity).max() < 0.1
 
 
 def test_the_prior_decides_where_there_are_no_votes_and_counts_where_there_are() -> None:
@@ -134,8 +134,8 @@ def test_the_expected_error_is_that_of_drawn_votes() -> None:
     n, p, sensitivity, specificity = 200_000, 0.3, 0.8, 0.9
     truth = rng.random(n) < p
     share = np.where(truth, sensitivity, 1 - specificity)
-    said = (rng.random((n, 3)) < share[:, None]).sum(axis=1)
-    wrong = sum(min(truth[said == k].sum(), (~truth[said == k]).sum()) for k in range(4)) / n
+    n_yes = (rng.random((n, 3)) < share[:, None]).sum(axis=1)
+    wrong = sum(min(truth[n_yes == k].sum(), (~truth[n_yes == k]).sum()) for k in range(4)) / n
     assert expected_error([p], sensitivity, specificity, 3)[0] == pytest.approx(wrong, abs=0.003)
 
 
@@ -208,11 +208,11 @@ def adaptive(seed: int) -> tuple[float, float, float, float]:
 
 def test_adaptive_redundancy_is_as_good_as_five_votes_with_fewer() -> None:
     n_collections = 2 if FULL else 1
-    found = np.array([adaptive(seed) for seed in range(n_collections)])
-    majority, dawid_skene, right, n_votes = found.mean(axis=0)
+    figures = np.array([adaptive(seed) for seed in range(n_collections)])
+    majority, dawid_skene, right, n_votes = figures.mean(axis=0)
     assert n_votes <= 0.6 * 5
     # A collection of 400 has a standard error of 0.011.
-    assert right >= max(majority, dawid_skene) - 0.015 / n_collections**0.5, found
+    assert right >= max(majority, dawid_skene) - 0.015 / n_collections**0.5, figures
 
 
 def test_features_that_tell_nothing_leave_the_votes_to_decide() -> None:
@@ -263,15 +263,15 @@ def test_votes_of_one_class_need_no_classifier(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("features", "votes", "told"),
+    ("features", "votes", "message"),
     [
         (np.array([[np.nan], [1.0]]), np.ones((2, 1)), "finite"),
         (np.zeros((3, 2)), np.ones((2, 2)), "3 rows, but votes has 2"),
         (np.zeros((2, 2)), np.array([[2], [1]]), "got 2 in row 0"),
     ],
 )
-def test_bad_input_is_refused(features: Any, votes: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_bad_input_is_refused(features: Any, votes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         CrowdLabels(QUICK).fit(features, votes)
 
 
@@ -294,8 +294,8 @@ def test_constant_features_and_items_without_votes_are_taken() -> None:
 
 def test_scores_of_known_labels() -> None:
     truth = np.array([True, True, False, False])
-    found = binary_scores(truth, [0.9, 0.6, 0.7, 0.1])
-    assert (found.accuracy, found.auc) == (0.75, 0.75)
-    assert (found.recall[0], found.recall[-1]) == (0.0, 1.0)
+    scores = binary_scores(truth, [0.9, 0.6, 0.7, 0.1])
+    assert (scores.accuracy, scores.auc) == (0.75, 0.75)
+    assert (scores.recall[0], scores.recall[-1]) == (0.0, 1.0)
     with pytest.raises(ValueError, match="both true and false labels"):
         binary_scores(truth[:2], [0.5, 0.5])

@@ -37,19 +37,19 @@ def after_phases(n_phases: int, per_phase: int, **parameters: Any) -> CrowdSter:
 TRUE = nearest_neighbors(COLOURS, 10)
 
 
-def found(model: CrowdSter) -> float:
+def overlap(model: CrowdSter) -> float:
     return neighbor_overlap(TRUE, model.kneighbors(10))
 
 
 def test_local_phases_find_more_neighbors_than_random_grids() -> None:
     paper = {"algorithm": "paper", "neighbors_start": 0.15, "neighbors_end": 1.75}
-    assert found(after_phases(5, 47, **paper)) >= 1.4 * found(after_phases(1, 235, **paper))
-    assert found(after_phases(5, 47)) >= 1.25 * found(after_phases(1, 235))
+    assert overlap(after_phases(5, 47, **paper)) >= 1.4 * overlap(after_phases(1, 235, **paper))
+    assert overlap(after_phases(5, 47)) >= 1.25 * overlap(after_phases(1, 235))
 
 
 def test_the_default_finds_as_many_with_half_the_answers_and_knows_the_dimensions() -> None:
     model = after_phases(5, 24)
-    assert found(model) > found(after_phases(5, 47, algorithm="paper"))
+    assert overlap(model) > overlap(after_phases(5, 47, algorithm="paper"))
     # Which of those near the truth, 3, does best on a few held-out grids is a matter of chance.
     assert 3 <= model.n_dimensions_ <= 5
 
@@ -72,7 +72,7 @@ def test_careless_annotators_are_known_and_do_little_harm() -> None:
         model.update(Groupings(right.images, groups, who, 300, 6))
     assert model.carelessness_[:2].min() > 0.5
     assert model.carelessness_[2:].max() < 0.2
-    assert found(model) > 6.5
+    assert overlap(model) > 6.5
 
 
 def test_images_may_join_and_are_asked_about_first() -> None:
@@ -102,14 +102,16 @@ def test_a_collection_not_covered_yet_leaves_the_shares_as_they_are(tmp_path: Pa
     model = CrowdSter(300, random_share=0.2, random_state=0)
     model.update(asked(model, 5))
     model.save(tmp_path / "model")
-    for one in (model, CrowdSter.load(tmp_path / "model")):
-        planned = {purpose: len(grids) for purpose, grids in one.plan_grids(20, focus=[3, 4])}
+    for fitted in (model, CrowdSter.load(tmp_path / "model")):
+        planned = {purpose: len(grids) for purpose, grids in fitted.plan_grids(20, focus=[3, 4])}
         assert planned == {"new": 4, "random": 4, "focus": 8, "local": 4}
-        one.plan_grids(60)
+        fitted.plan_grids(60)
         # What is planned already is not new a second time, unless no answers come.
-        assert "new" not in dict(one.plan_grids(20))
-        one.update(Groupings(np.array([[0, 1]]), np.array([[0, 0]]), np.zeros(1, np.int64), 300, 1))
-        assert "new" in dict(one.plan_grids(20))
+        assert "new" not in dict(fitted.plan_grids(20))
+        fitted.update(
+            Groupings(np.array([[0, 1]]), np.array([[0, 0]]), np.zeros(1, np.int64), 300, 1)
+        )
+        assert "new" in dict(fitted.plan_grids(20))
 
 
 def test_grids_have_purposes_in_the_shares_wanted() -> None:
@@ -161,7 +163,7 @@ def after_two_rounds(features: FloatArray | None) -> float:
     model = CrowdSter(300, random_state=0)
     for _ in range(2):
         model.update(asked(model, 20), features=features)
-    return found(model)
+    return overlap(model)
 
 
 def test_features_help_early_as_far_as_they_tell_something() -> None:
@@ -240,22 +242,22 @@ def test_a_round_of_leftovers_only_does_no_harm(algorithm: str) -> None:
 
 
 def test_answers_may_be_taken_in_without_learning() -> None:
-    one, other = CrowdSter(300, random_state=0), CrowdSter(300, random_state=0)
-    first = asked(one, 40)
-    one.update(first)
-    second = asked(one, 40)
-    one.update(second)
+    model, other = CrowdSter(300, random_state=0), CrowdSter(300, random_state=0)
+    first = asked(model, 40)
+    model.update(first)
+    second = asked(model, 40)
+    model.update(second)
     other.update(first, learn=False).update(second)
-    assert found(other) > 0.8 * found(one)
+    assert overlap(other) > 0.8 * overlap(model)
     assert other.n_phases_seen_ == 2
 
 
 def test_several_rounds_may_be_taken_in_at_once() -> None:
-    one, other = CrowdSter(300, random_state=0), CrowdSter(300, random_state=0)
-    one.update(ANSWERS, learn=False).update(ANSWERS, learn=False).update(ANSWERS)
+    model, other = CrowdSter(300, random_state=0), CrowdSter(300, random_state=0)
+    model.update(ANSWERS, learn=False).update(ANSWERS, learn=False).update(ANSWERS)
     other.update(Groupings.concatenate([ANSWERS] * 3), n_phases=3)
-    assert other.n_phases_seen_ == one.n_phases_seen_ == 3
-    assert abs(found(one) - found(other)) < 0.5
+    assert other.n_phases_seen_ == model.n_phases_seen_ == 3
+    assert abs(overlap(model) - overlap(other)) < 0.5
     with pytest.raises(ValueError, match="one round at a time, got n_phases=3"):
         CrowdSter(300, algorithm="paper").update(ANSWERS, n_phases=3)
 
@@ -269,9 +271,9 @@ def test_neighborhoods_narrow_from_phase_to_phase() -> None:
 
 
 def test_the_same_random_state_repeats_everything() -> None:
-    one, other = after_phases(2, 20), after_phases(2, 20)
-    assert np.array_equal(one.embedding_, other.embedding_)
-    assert np.array_equal(one.select_grids(5), other.select_grids(5))
+    model, other = after_phases(2, 20), after_phases(2, 20)
+    assert np.array_equal(model.embedding_, other.embedding_)
+    assert np.array_equal(model.select_grids(5), other.select_grids(5))
 
 
 def test_two_calls_in_a_phase_give_different_grids() -> None:
@@ -407,5 +409,5 @@ def test_a_space_of_many_dimensions_is_given_many() -> None:
     flat = CrowdSter(300, n_dimensions=5, random_state=0).update(answers)
     true = nearest_neighbors(images, 10)
     assert model.n_dimensions_ >= 10
-    of_many, of_five = (neighbor_overlap(true, one.kneighbors(10)) for one in (model, flat))
+    of_many, of_five = (neighbor_overlap(true, fitted.kneighbors(10)) for fitted in (model, flat))
     assert of_many > 1.1 * of_five

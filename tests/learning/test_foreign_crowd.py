@@ -79,8 +79,8 @@ def test_a_drifting_annotator_ends_at_the_other_way() -> None:
 def test_the_lazy_look_at_no_image() -> None:
     crowd = [Lazy("one_group"), Lazy("two_groups"), Lazy("position")]
     scene = play("lazy", CATEGORIES, crowd, some_grids(3), np.arange(3), 0)
-    one, two, blocks = scene.groupings.groups
-    assert set(one) == {0}
+    one_group, two, blocks = scene.groupings.groups
+    assert set(one_group) == {0}
     assert set(two) <= {0, 1}
     assert blocks.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert not scene.used.any()
@@ -138,13 +138,13 @@ def test_noise_agrees_at_chance(kind: str) -> None:
     labels[pairs.grid, pairs.i, pairs.j] = pairs.same
     labels |= labels.transpose(0, 2, 1)
     first, second = np.triu_indices(12, 1)
-    one, other = labels[:400, first, second], labels[400:, first, second]
-    together = one.mean()
-    agreement = (one.mean(axis=0) * other.mean(axis=0)).mean()
+    half, other = labels[:400, first, second], labels[400:, first, second]
+    together = half.mean()
+    agreement = (half.mean(axis=0) * other.mean(axis=0)).mean()
     assert 0.05 < together < 0.95
-    assert agreement == pytest.approx(one.mean() * other.mean(), abs=0.005)
+    assert agreement == pytest.approx(half.mean() * other.mean(), abs=0.005)
     equal = (CATEGORIES[first] == CATEGORIES[second]).all(axis=1)
-    assert one[:, equal].mean() == pytest.approx(one[:, ~equal].mean(), abs=0.05)
+    assert half[:, equal].mean() == pytest.approx(half[:, ~equal].mean(), abs=0.05)
 
 
 def test_kinds_of_noise_differ() -> None:

@@ -91,10 +91,10 @@ def test_renumbering_annotators_only_renumbers_them(groupings: Groupings, order:
 
 
 @given(some_groupings(), some_groupings())
-def test_concatenating_adds_up_the_pairs(one: Groupings, other: Groupings) -> None:
-    both = Groupings.concatenate([one, other])
-    shifted = [(grid + len(one), *rest) for grid, *rest in rows(other.pairs())]
-    assert rows(both.pairs()) == rows(one.pairs()) + shifted
+def test_concatenating_adds_up_the_pairs(groupings: Groupings, other: Groupings) -> None:
+    both = Groupings.concatenate([groupings, other])
+    shifted = [(grid + len(groupings), *rest) for grid, *rest in rows(other.pairs())]
+    assert rows(both.pairs()) == rows(groupings.pairs()) + shifted
 
 
 @given(some_groupings())

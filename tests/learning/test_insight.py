@@ -97,9 +97,9 @@ def test_attributes_are_named_by_the_annotators_words() -> None:
     )
     size, mood = words[dimension_of("size")], words[dimension_of("mood")]
     assert {size.low[0], size.high[0]} == {"tiny", "huge"}
-    told = set(" ".join(mood.low + mood.high).split())
-    assert {"cheerful", "sad"} <= told
-    assert not told & {"tiny", "huge"}
+    mood_words = set(" ".join(mood.low + mood.high).split())
+    assert {"cheerful", "sad"} <= mood_words
+    assert not mood_words & {"tiny", "huge"}
     places = MODEL.embedding_[:, dimension_of("size")]
     tiny_is_low = places[TABLE["size"] == "tiny"].mean() < places.mean()
     assert size.low[0] == ("tiny" if tiny_is_low else "huge")
@@ -133,7 +133,7 @@ def test_what_lies_between_two_groups_has_words_of_its_own() -> None:
     embedding = np.arange(9.0)[:, None]
     three, two = [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 0, 0, 0, 0, 0, 0, 0, 1]
     answers = from_answers([list(range(9))] * 8, [three] * 4 + [two] * 4, [0] * 8, 9, 1)
-    said = [["sad", "neutral", "happy"]] * 4 + [["everything else", "laughing"]] * 4
-    [words] = attribute_words(embedding, np.ones((8, 1)), answers, said)
+    descriptions = [["sad", "neutral", "happy"]] * 4 + [["everything else", "laughing"]] * 4
+    [words] = attribute_words(embedding, np.ones((8, 1)), answers, descriptions)
     assert words.middle == ("neutral",)
     assert "neutral" not in words.low + words.high

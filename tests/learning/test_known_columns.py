@@ -38,9 +38,9 @@ def test_numbers_are_correlated_by_rank_whatever_their_scale_and_direction() -> 
     column = known_column([f"{value:.9g}" for value in size])
     assert column is not None
     assert column.kind == "numbers"
-    found = agreement_with(column, NOISE[:, :1])
-    assert found.score == pytest.approx(1.0)
-    assert found.balanced_accuracy is None
+    agreement = agreement_with(column, NOISE[:, :1])
+    assert agreement.score == pytest.approx(1.0)
+    assert agreement.balanced_accuracy is None
     assert agreement_with(column, NOISE[:, 1:]).score < 0.2
 
 
@@ -80,9 +80,9 @@ def test_images_without_a_value_and_rare_values_are_left_out() -> None:
 def test_images_in_one_place_agree_by_chance_only() -> None:
     column = known_column(SPECIES.tolist())
     assert column is not None
-    found = agreement_with(column, np.zeros((240, 2)))
-    assert found.score == pytest.approx(0.0, abs=1e-9)
-    assert found.balanced_accuracy == pytest.approx(1 / 3)
+    agreement = agreement_with(column, np.zeros((240, 2)))
+    assert agreement.score == pytest.approx(0.0, abs=1e-9)
+    assert agreement.balanced_accuracy == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="finite"):
         agreement_with(column, np.full((240, 2), np.nan))
 

@@ -53,9 +53,9 @@ def test_clusters_are_matched_to_classes_whatever_their_numbers() -> None:
 
 def test_images_of_surplus_clusters_count_as_errors() -> None:
     true = np.repeat([0, 1], 10)
-    found = np.concatenate([np.repeat([0, 1], 5), np.repeat(2, 10)])
-    assert clustering_accuracy(true, found) == 0.75
-    scores = clustering_scores(true, found)
+    clusters = np.concatenate([np.repeat([0, 1], 5), np.repeat(2, 10)])
+    assert clustering_accuracy(true, clusters) == 0.75
+    scores = clustering_scores(true, clusters)
     # Half a bit more entropy than the classes have: 1 / mean(1, 1.5) and 1 / max(1, 1.5).
     assert scores["nmi"] == pytest.approx(0.8)
     assert scores["ami_max"] < scores["ami"] < scores["nmi"]

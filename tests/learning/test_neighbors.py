@@ -27,6 +27,6 @@ def test_approximate_neighbors_are_nearly_the_exact_ones_and_repeat(
     points = np.random.default_rng(0).normal(size=(3_000, 10))
     exact = nearest_neighbors(points, 10)
     monkeypatch.setattr(neighbors, "POINTS_OF_TREES", 1_000)
-    found = nearest_neighbors(points, 10)
-    assert neighbor_overlap(exact, found) > 9.9
-    assert np.array_equal(found, nearest_neighbors(points, 10))
+    approximate = nearest_neighbors(points, 10)
+    assert neighbor_overlap(exact, approximate) > 9.9
+    assert np.array_equal(approximate, nearest_neighbors(points, 10))

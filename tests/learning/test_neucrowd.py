@@ -84,8 +84,8 @@ def test_the_loss_is_that_of_the_paper() -> None:
     sure = torch.tensor([[1.0, 0.5, 1.0]])
     logits = 2.0 * np.array([1.0 * (1 - 5), 0.5 * (1 - 1), 1.0 * (1 - 10)])
     expected = -(logits[0] - np.log(np.exp(logits).sum()))
-    found = tuplet_losses(anchor, others, sure, 2.0, 1.0)
-    assert found.item() == pytest.approx(expected, rel=1e-6)
+    losses = tuplet_losses(anchor, others, sure, 2.0, 1.0)
+    assert losses.item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_features_that_tell_nothing_are_shrunk_to_nothing() -> None:
@@ -103,17 +103,17 @@ def test_features_that_tell_nothing_are_shrunk_to_nothing() -> None:
 def test_products_are_the_components_of_all_products_of_two_features() -> None:
     rng = np.random.default_rng(0)
     scaled, unseen = rng.normal(size=(40, 4)), rng.normal(size=(9, 4))
-    found = Products.of(scaled, 6, rng)
+    products = Products.of(scaled, 6, rng)
     # All 16 products written out, and their principal components.
     written, new = (
-        (one[:, :, None] * one[:, None]).reshape(len(one), -1) for one in (scaled, unseen)
+        (table[:, :, None] * table[:, None]).reshape(len(table), -1) for table in (scaled, unseen)
     )
     mean = written.mean(axis=0)
     axes = np.linalg.svd(written - mean, full_matrices=False)[2][:6].T
     places, expected = (written - mean) @ axes, (new - mean) @ axes
     size = np.sqrt((places**2).mean())
-    np.testing.assert_allclose(np.abs(found(scaled)), np.abs(places) / size, atol=1e-3)
-    np.testing.assert_allclose(np.abs(found(unseen)), np.abs(expected) / size, atol=1e-3)
+    np.testing.assert_allclose(np.abs(products(scaled)), np.abs(places) / size, atol=1e-3)
+    np.testing.assert_allclose(np.abs(products(unseen)), np.abs(expected) / size, atol=1e-3)
 
 
 def test_pairs_in_the_wrong_order_count_by_assurance() -> None:
@@ -134,7 +134,7 @@ def test_items_of_one_label_come_to_lie_together() -> None:
     model = NeuCrowd(**own, random_state=0).fit(features, votes)
     places = model.embedding_
     apart = np.linalg.norm(places[truth == 1].mean(0) - places[truth == 0].mean(0))
-    within = np.mean([places[truth == one].std(0).mean() for one in (0, 1)])
+    within = np.mean([places[truth == label].std(0).mean() for label in (0, 1)])
     assert apart > 3 * within
     np.testing.assert_allclose(model.transform(features), places)
 
@@ -142,13 +142,13 @@ def test_items_of_one_label_come_to_lie_together() -> None:
 @pytest.mark.parametrize("products", [0, 3])
 def test_a_fit_repeats_and_outlives_saving(products: int, tmp_path: Path) -> None:
     features, votes, _ = a_task(80)
-    one, two = (
+    model, other = (
         NeuCrowd(**QUICK, products=products, random_state=4).fit(features, votes) for _ in range(2)
     )
-    np.testing.assert_array_equal(one.embedding_, two.embedding_)
-    one.save(tmp_path / "model")
+    np.testing.assert_array_equal(model.embedding_, other.embedding_)
+    model.save(tmp_path / "model")
     again = NeuCrowd.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.transform(features), one.transform(features))
+    np.testing.assert_array_equal(again.transform(features), model.transform(features))
 
 
 def test_items_without_votes_change_nothing() -> None:

@@ -28,15 +28,15 @@ GROUPS = arrays(np.int64, SIZE, elements=st.integers(0, 4))
 def test_agreement_is_the_adjusted_rand_index(
     known: NDArray[np.int64], given: NDArray[np.int64]
 ) -> None:
-    found = agreement(known, given)
+    measured = agreement(known, given)
     n_known, n_given = len(np.unique(known)), len(np.unique(given))
     if n_known == 1:
-        assert found is None
+        assert measured is None
     elif n_given == 1:
-        assert found == Agreement(0.0, 0.0)
+        assert measured == Agreement(0.0, 0.0)
     else:
-        assert found is not None
-        assert found.value == pytest.approx(adjusted_rand_score(known, given))
+        assert measured is not None
+        assert measured.value == pytest.approx(adjusted_rand_score(known, given))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -44,16 +44,16 @@ def test_chance_is_the_spread_over_all_ways_to_deal_out_the_images(seed: int) ->
     rng = np.random.default_rng(seed)
     known = np.repeat(np.arange(4), 5)
     given = rng.integers(0, rng.integers(2, 6), SIZE)
-    found = agreement(known, given)
-    assert found is not None
+    measured = agreement(known, given)
+    assert measured is not None
     dealt = [adjusted_rand_score(known, rng.permutation(given)) for _ in range(3000)]
-    assert found.chance == pytest.approx(np.std(dealt), rel=0.08)
+    assert measured.chance == pytest.approx(np.std(dealt), rel=0.08)
 
 
 def test_each_leftover_is_alone() -> None:
-    found = agreement([0, 0, 1, 1], [0, 0, -1, -1])
-    assert found is not None
-    assert found.value == pytest.approx(adjusted_rand_score([0, 0, 1, 1], [0, 0, 1, 2]))
+    measured = agreement([0, 0, 1, 1], [0, 0, -1, -1])
+    assert measured is not None
+    assert measured.value == pytest.approx(adjusted_rand_score([0, 0, 1, 1], [0, 0, 1, 2]))
     assert agreement([0, 0, 1, 1], [-1, -1, -1, -1]) == Agreement(0.0, 0.0)
 
 
@@ -118,12 +118,12 @@ class Annotator:
         gold = a_grid(self.rng, self.size)
         sorted_gold = self.sort(gold)
         self.n_flat += is_one_group(sorted_gold)
-        found = [consistency(first, self.sort(asked[3])), agreement(gold, sorted_gold)]
-        self.checks += [one for one in found if one is not None]
+        agreements = [consistency(first, self.sort(asked[3])), agreement(gold, sorted_gold)]
+        self.checks += [check for check in agreements if check is not None]
 
     @property
     def verdict(self) -> Verdict:
-        n_one_group = sum(is_one_group(one) for one in self.given)
+        n_one_group = sum(is_one_group(groups) for groups in self.given)
         return verdict(evidence(self.checks), len(self.given), n_one_group)
 
     @property
@@ -137,9 +137,9 @@ CASES = pytest.mark.parametrize(("size", "n_groups"), [(24, 10), (20, 4)], ids=[
 def after_ten(kind: str, noise: float, size: int, n_groups: int) -> list[str]:
     verdicts: list[str] = []
     for seed in range(50):
-        one = Annotator(kind, noise, size, n_groups, seed)
-        one.ten_grids()
-        verdicts.append(one.verdict)
+        annotator = Annotator(kind, noise, size, n_groups, seed)
+        annotator.ten_grids()
+        verdicts.append(annotator.verdict)
     return verdicts
 
 
@@ -159,10 +159,10 @@ def test_ten_grids_tell_spammers_from_honest_annotators(size: int, n_groups: int
 def test_an_honest_annotator_is_never_stopped_in_a_hundred_grids(size: int, n_groups: int) -> None:
     for noise in (0.0, 0.1, 0.2, 0.3):
         for seed in range(50):
-            one = Annotator("honest", noise, size, n_groups, seed)
+            annotator = Annotator("honest", noise, size, n_groups, seed)
             for _ in range(10):
-                one.ten_grids()
-                assert not one.would_be_stopped, (noise, seed)
+                annotator.ten_grids()
+                assert not annotator.would_be_stopped, (noise, seed)
 
 
 @CASES
@@ -170,11 +170,11 @@ def test_spammers_are_stopped_within_fifty_grids(size: int, n_groups: int) -> No
     for kind, fewest in (("random", 48), ("lazy", 50)):
         n_stopped = 0
         for seed in range(50):
-            one = Annotator(kind, 0, size, n_groups, seed)
+            annotator = Annotator(kind, 0, size, n_groups, seed)
             stopped = False
             for _ in range(5):
-                one.ten_grids()
-                stopped = stopped or one.would_be_stopped
+                annotator.ten_grids()
+                stopped = stopped or annotator.would_be_stopped
             n_stopped += stopped
         assert n_stopped >= fewest, kind
 
@@ -190,5 +190,5 @@ def test_who_answers_gold_rightly_is_good_though_all_else_is_one_group() -> None
 
 def test_a_warning_needs_more_than_two_checks_and_a_stop_one_more() -> None:
     random = [evidence([Agreement(0.0, 0.1)] * n) for n in (2, 3, 4)]
-    assert {verdict(found, 20, 0) for found in random} == {"chance"}
-    assert [deserves("chance", found, 0) for found in random] == ["nothing", "warning", "stop"]
+    assert {verdict(record, 20, 0) for record in random} == {"chance"}
+    assert [deserves("chance", record, 0) for record in random] == ["nothing", "warning", "stop"]

@@ -39,11 +39,11 @@ def test_local_grids_are_distinct_images_of_one_neighborhood() -> None:
 def test_a_large_collection_is_indexed_once(
     monkeypatch: pytest.MonkeyPatch, n_neighbors: int
 ) -> None:
-    made: list[int] = []
+    indexed: list[int] = []
     in_graph = neighbors._in_graph
 
     def counted(points: FloatArray) -> neighbors.Search:
-        made.append(len(points))
+        indexed.append(len(points))
         return in_graph(points)
 
     monkeypatch.setattr(neighbors, "_in_graph", counted)
@@ -52,7 +52,7 @@ def test_a_large_collection_is_indexed_once(
     rng = np.random.default_rng(0)
     points = rng.normal(size=(1_500, 10))
     grids = local_grids(points, 600, 20, n_neighbors, rng)
-    assert made == [1_500]
+    assert indexed == [1_500]
     assert all(len(set(grid)) == 20 for grid in grids.tolist())
     assert grid_locality(grids, points) < 0.85
     assert len(np.unique(grids)) > 1_450
@@ -67,11 +67,11 @@ def test_local_grids_show_almost_every_image() -> None:
 def test_local_scaling_asks_less_about_hubs_and_as_locally() -> None:
     points = np.random.default_rng(0).normal(size=(600, 30))
 
-    def made(locally_scaled: bool) -> IntArray:
+    def planned(locally_scaled: bool) -> IntArray:
         rng = np.random.default_rng(1)
         return local_grids(points, 120, 20, 30, rng, locally_scaled=locally_scaled)
 
-    scaled, plain = made(True), made(False)
+    scaled, plain = planned(True), planned(False)
     assert [len(set(grid)) for grid in scaled.tolist()] == [20] * 120
     most = [np.bincount(grids.ravel(), minlength=600).max() for grids in (scaled, plain)]
     never = [600 - len(np.unique(grids)) for grids in (scaled, plain)]

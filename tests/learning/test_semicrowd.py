@@ -59,14 +59,14 @@ def test_annotators_are_recovered_with_intervals_that_hold_them() -> None:
     truth = [0.95, 0.85, 0.75]
     pairs = crowd(labels, truth, truth, [500] * 3, seed=3)
     model = BayesianSemiCrowdClustering(12, random_state=0, **SMALL).fit(features, pairs)
-    for found, interval in (
+    for estimate, interval in (
         (model.annotator_sensitivity_, model.annotator_sensitivity_interval_),
         (model.annotator_specificity_, model.annotator_specificity_interval_),
     ):
-        assert found == pytest.approx(truth, abs=0.05)
-        assert list(np.argsort(-found)) == [0, 1, 2]
-        assert (interval[:, 0] < found).all()
-        assert (found < interval[:, 1]).all()
+        assert estimate == pytest.approx(truth, abs=0.05)
+        assert list(np.argsort(-estimate)) == [0, 1, 2]
+        assert (interval[:, 0] < estimate).all()
+        assert (estimate < interval[:, 1]).all()
         assert (interval[:, 1] - interval[:, 0] < 0.12).all()
 
 
@@ -112,9 +112,9 @@ def test_a_saved_model_predicts_the_same(make: Any, tmp_path: Path) -> None:
 def test_a_fit_repeats_with_its_random_state(make: Any) -> None:
     features, labels = blobs(10)
     pairs = crowd(labels, [0.9], [0.9], [60], seed=11)
-    one, other = (make(**PLAIN).fit(features, pairs) for _ in range(2))
-    assert one.elbo_ == other.elbo_
-    assert (one.responsibilities_ == other.responsibilities_).all()
+    model, other = (make(**PLAIN).fit(features, pairs) for _ in range(2))
+    assert model.elbo_ == other.elbo_
+    assert (model.responsibilities_ == other.responsibilities_).all()
 
 
 @BOTH

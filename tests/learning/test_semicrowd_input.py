@@ -39,9 +39,9 @@ def test_a_large_number_that_never_changes_hides_nothing_of_the_others() -> None
 
 def test_a_feature_that_hardly_varies_is_not_blown_up() -> None:
     rng = np.random.default_rng(0)
-    found = scaled(rng.normal(size=(500, 2)) * [10.0, 0.1])
-    assert found[:, 0].std() == pytest.approx(1.0, abs=0.01)
-    assert found[:, 1].std() == pytest.approx(0.1, abs=0.02)
+    rescaled = scaled(rng.normal(size=(500, 2)) * [10.0, 0.1])
+    assert rescaled[:, 0].std() == pytest.approx(1.0, abs=0.01)
+    assert rescaled[:, 1].std() == pytest.approx(0.1, abs=0.02)
 
 
 def test_items_far_beyond_those_of_the_fit_stay_finite() -> None:
@@ -111,13 +111,13 @@ def test_the_bound_is_of_the_beliefs_that_are_told(monkeypatch: pytest.MonkeyPat
     )
     model = BayesModel(Shape((6,), 2, (8,), "mlp"), settings, 1)
     graph, generator = some_graph(), torch.Generator().manual_seed(0)
-    told: list[Tensor] = []
+    received: list[Tensor] = []
 
     def bound(graph: PairGraph, workers: Workers, beliefs: Tensor) -> float:
-        told.append(beliefs.clone())
+        received.append(beliefs.clone())
         return 0.0
 
     monkeypatch.setattr(bayes_finish, "relational_bound", bound)
     beliefs = torch.softmax(torch.randn(graph.n_items, 4), dim=1)
     outcome = bayes_finish.finish(model, torch.randn(40, 6), graph, beliefs, generator)
-    torch.testing.assert_close(told[0], outcome.beliefs[graph.items])
+    torch.testing.assert_close(received[0], outcome.beliefs[graph.items])

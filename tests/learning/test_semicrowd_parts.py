@@ -50,16 +50,16 @@ def test_expectations_are_those_of_draws_from_the_posterior() -> None:
     noise = torch.randn(20_000, 2, 1, dtype=torch.float64)
     factor = torch.linalg.cholesky(kappa[0] * precision)
     drawn = mean[0] + torch.linalg.solve(factor.mT, noise)[:, :, 0]
-    found = expected(mixture)
+    expectations = expected(mixture)
     pull = (precision @ drawn[:, :, None])[:, :, 0]
-    torch.testing.assert_close(found.pull[0].double(), pull.mean(0), rtol=0.02, atol=0.02)
+    torch.testing.assert_close(expectations.pull[0].double(), pull.mean(0), rtol=0.02, atol=0.02)
     torch.testing.assert_close(
-        found.curve[0].double(), -0.5 * precision.mean(0), rtol=0.02, atol=0.02
+        expectations.curve[0].double(), -0.5 * precision.mean(0), rtol=0.02, atol=0.02
     )
     offset = -0.5 * (drawn * pull).sum(dim=1).mean()
-    torch.testing.assert_close(found.offset[0].double(), offset, rtol=0.02, atol=0.02)
+    torch.testing.assert_close(expectations.offset[0].double(), offset, rtol=0.02, atol=0.02)
     volume = 0.5 * torch.linalg.slogdet(precision)[1].mean()
-    torch.testing.assert_close(found.volume[0].double(), volume, rtol=0.02, atol=0.02)
+    torch.testing.assert_close(expectations.volume[0].double(), volume, rtol=0.02, atol=0.02)
 
 
 def test_the_divergence_is_zero_for_the_prior_and_positive_elsewhere() -> None:
@@ -71,22 +71,22 @@ def test_the_divergence_is_zero_for_the_prior_and_positive_elsewhere() -> None:
 def test_the_divergence_is_that_of_a_normal_gamma_also_for_many_items() -> None:
     prior = prior_parameters(1, 1, 0.5, 0.1, CPU)
     points = 50 + 0.1 * torch.randn(60_000, 1, dtype=torch.float64)
-    found = prior.plus(
+    posterior = prior.plus(
         statistics(torch.ones(60_000, 1), points, points[:, :, None] * points[:, None, :])
     )
     (m0, s0, k0, nu0), (m, s, k, nu) = (
-        (part.reshape(()) for part in one.standard()) for one in (prior, found)
+        (part.reshape(()) for part in parameters.standard()) for parameters in (prior, posterior)
     )
     gamma = torch.distributions.Gamma
     wanted = torch.distributions.kl_divergence(gamma(nu / 2, s / 2), gamma(nu0 / 2, s0 / 2))
     wanted += 0.5 * (torch.log(k / k0) + k0 / k + k0 * nu / s * (m - m0) ** 2 - 1)
-    assert divergence(found, prior) == pytest.approx(float(wanted), abs=1e-2)
+    assert divergence(posterior, prior) == pytest.approx(float(wanted), abs=1e-2)
 
 
 def test_a_full_natural_gradient_step_is_the_conjugate_posterior() -> None:
     target, start = _mixture(2), _mixture(3)
-    for found, wanted in zip(start.toward(target, 1.0).tensors(), target.tensors(), strict=True):
-        torch.testing.assert_close(found, wanted)
+    for actual, wanted in zip(start.toward(target, 1.0).tensors(), target.tensors(), strict=True):
+        torch.testing.assert_close(actual, wanted)
 
 
 def test_sweeps_end_where_neither_equation_moves_anything() -> None:
@@ -125,13 +125,13 @@ def test_annotators_count_right_and_wrong_answers() -> None:
     prior = prior_workers(2, (4.0, 1.0), CPU)
     annotator = torch.tensor([0, 0, 0, 1])
     same = torch.tensor([True, False, False, True])
-    found = updated_workers(prior, annotator, same, torch.tensor([1.0, 1.0, 0.0, 0.25]))
-    torch.testing.assert_close(found.sensitivity[0], torch.tensor([5.0, 2.0]).double())
-    torch.testing.assert_close(found.specificity[0], torch.tensor([5.0, 1.0]).double())
-    torch.testing.assert_close(found.sensitivity[1], torch.tensor([4.25, 1.0]).double())
-    torch.testing.assert_close(found.specificity[1], torch.tensor([4.0, 1.75]).double())
+    workers = updated_workers(prior, annotator, same, torch.tensor([1.0, 1.0, 0.0, 0.25]))
+    torch.testing.assert_close(workers.sensitivity[0], torch.tensor([5.0, 2.0]).double())
+    torch.testing.assert_close(workers.specificity[0], torch.tensor([5.0, 1.0]).double())
+    torch.testing.assert_close(workers.sensitivity[1], torch.tensor([4.25, 1.0]).double())
+    torch.testing.assert_close(workers.specificity[1], torch.tensor([4.0, 1.75]).double())
     assert prior.divergence(prior) == 0
-    assert found.divergence(prior) > 0
+    assert workers.divergence(prior) > 0
 
 
 def test_weights_of_a_batch_make_its_sum_an_unbiased_mean() -> None:
@@ -181,9 +181,9 @@ def test_a_classifier_of_pairs_finds_classes_that_answers_alone_cannot_join() ->
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(0)
     scaled = fit_scaling(features, "gaussian")[1]
-    found = classes_of_pairs(scaled, graph, 3, held_out_pairs(graph, generator), PRIOR, generator)
-    assert found is not None
-    assert matched_accuracy(labels, found[0].argmax(dim=1).numpy()) > 0.9
+    classes = classes_of_pairs(scaled, graph, 3, held_out_pairs(graph, generator), PRIOR, generator)
+    assert classes is not None
+    assert matched_accuracy(labels, classes[0].argmax(dim=1).numpy()) > 0.9
     alone = crowd_groups(pairs.i, pairs.j, pairs.annotator, pairs.same, len(labels))
     assert matched_accuracy(labels, alone) < 0.9
 
@@ -209,10 +209,10 @@ def test_components_are_joined_when_the_crowd_says_so_and_only_then() -> None:
     alone = torch.nn.functional.one_hot(places, 3).float()
     informed = torch.nn.functional.one_hot((item >= 10).long(), 3).float()
     mixture, prior = _mixture(5), prior_parameters(3, 2, 0.5, 0.1, CPU)
-    found, joined = merged(mixture, prior, graph, weights, alone, informed)
-    kept = sorted(_used(found, prior))
+    merged_mixture, joined = merged(mixture, prior, graph, weights, alone, informed)
+    kept = sorted(_used(merged_mixture, prior))
     assert kept in ([0, 1], [1, 2])
-    torch.testing.assert_close(found.strength.sum(), mixture.strength.sum())
+    torch.testing.assert_close(merged_mixture.strength.sum(), mixture.strength.sum())
     assert (alone @ joined)[:, kept].sum() == len(item)
 
 

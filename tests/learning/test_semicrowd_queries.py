@@ -135,5 +135,5 @@ def test_covering_grids_take_up_what_was_not_asked_and_every_cluster() -> None:
 
 
 def test_grids_repeat_with_their_seed() -> None:
-    one, other = (covering_grids(sure(), SUBSET, 3, SIZE, rng(), NOTHING) for _ in range(2))
-    assert np.array_equal(one, other)
+    grids, other = (covering_grids(sure(), SUBSET, 3, SIZE, rng(), NOTHING) for _ in range(2))
+    assert np.array_equal(grids, other)

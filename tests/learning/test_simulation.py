@@ -129,10 +129,10 @@ def test_the_oracle_is_calibrated_and_no_guess_beats_it(name: str) -> None:
         scene.crowd, answers.images, answers.annotators, knows_grid=False
     ).ravel()
     assert pair_accuracy(labels, guess) > pair_accuracy(labels, blind > 0.5)
-    told = probability_same(
+    informed = probability_same(
         scene.crowd, answers.images, answers.annotators, scene.choices.attribute
     ).ravel()
-    assert pair_accuracy(labels, told > 0.5) > pair_accuracy(labels, guess) + 0.03
+    assert pair_accuracy(labels, informed > 0.5) > pair_accuracy(labels, guess) + 0.03
 
 
 def test_the_scenes_are_as_noisy_as_the_papers_crowds() -> None:

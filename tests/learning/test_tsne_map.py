@@ -29,22 +29,22 @@ def purity(places: NDArray[np.float64], own: NDArray[np.int64]) -> float:
 def test_clusters_that_two_axes_mix_stand_apart() -> None:
     embedding, own = some_clusters(300)
     start = principal_axes(embedding)
-    found = tsne_map(embedding, start)
-    assert found.shape == (300, 2)
-    assert found.min() >= 0
-    assert found.max() <= 1
+    positions = tsne_map(embedding, start)
+    assert positions.shape == (300, 2)
+    assert positions.min() >= 0
+    assert positions.max() <= 1
     assert purity(start, own) < 0.9
-    assert purity(found, own) > 0.98
+    assert purity(positions, own) > 0.98
 
 
 def test_the_map_is_repeatable_and_turned_over_its_start() -> None:
     embedding, _ = some_clusters(200)
     start = in_unit_square(principal_axes(embedding))
-    found = tsne_map(embedding, start, random_state=3)
-    np.testing.assert_array_equal(found, tsne_map(embedding, start, random_state=3))
+    positions = tsne_map(embedding, start, random_state=3)
+    np.testing.assert_array_equal(positions, tsne_map(embedding, start, random_state=3))
     mirrored = tsne_map(embedding, 1 - start, random_state=3)
     for axis in range(2):
-        assert np.corrcoef(found[:, axis], start[:, axis])[0, 1] > 0.3
+        assert np.corrcoef(positions[:, axis], start[:, axis])[0, 1] > 0.3
         assert np.corrcoef(mirrored[:, axis], start[:, axis])[0, 1] < -0.3
 
 
@@ -59,9 +59,9 @@ def test_beyond_the_landmarks_images_are_placed_with_their_neighbours(
 ) -> None:
     monkeypatch.setattr(module, "MOST_LANDMARKS", 150)
     embedding, own = some_clusters(900)
-    found = tsne_map(embedding, principal_axes(embedding), random_state=1)
-    assert np.isfinite(found).all()
-    assert purity(found, own) > 0.97
+    positions = tsne_map(embedding, principal_axes(embedding), random_state=1)
+    assert np.isfinite(positions).all()
+    assert purity(positions, own) > 0.97
 
 
 def test_images_in_one_place_and_few_images_keep_the_start() -> None:
@@ -75,9 +75,9 @@ def test_images_in_one_place_and_few_images_keep_the_start() -> None:
 def test_many_images_without_answers_share_a_place_without_harm() -> None:
     embedding, own = some_clusters(200)
     embedding[120:] = embedding.mean(axis=0)
-    found = tsne_map(embedding, principal_axes(embedding))
-    assert np.isfinite(found).all()
-    assert purity(found[:120], own[:120]) > 0.95
+    positions = tsne_map(embedding, principal_axes(embedding))
+    assert np.isfinite(positions).all()
+    assert purity(positions[:120], own[:120]) > 0.95
 
 
 def test_what_is_not_finite_or_does_not_fit_is_refused() -> None:

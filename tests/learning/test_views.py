@@ -65,7 +65,7 @@ def test_the_log_odds_are_the_mean_of_the_fits(answers: Answers) -> None:
         replace(views, **{name: tensor[[fit]] for name, tensor in views.tensors().items()})
         for fit in range(2)
     ]
-    mean = torch.stack([one.log_odds(answers) for one in alone]).mean(dim=0)
+    mean = torch.stack([fitted.log_odds(answers) for fitted in alone]).mean(dim=0)
     assert torch.allclose(views.log_odds(answers), mean, atol=1e-5)
 
 

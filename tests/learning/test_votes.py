@@ -9,25 +9,25 @@ from learning.votes import as_votes, assured_by_probability, assured_by_votes
 
 def test_assurance_is_the_papers_where_all_have_voted() -> None:
     votes = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
-    found = assured_by_votes(as_votes(votes))
-    np.testing.assert_allclose(found.assurance, [1.0, 0.2, 1.0])
-    assert found.label.tolist() == [1, 1, 0]
+    assured = assured_by_votes(as_votes(votes))
+    np.testing.assert_allclose(assured.assurance, [1.0, 0.2, 1.0])
+    assert assured.label.tolist() == [1, 1, 0]
 
 
 def test_ties_and_items_without_votes_are_known_nothing_of() -> None:
-    found = assured_by_votes(as_votes([[1, 0, -1], [-1, -1, -1], [1, 1, 1]]))
-    assert found.known.tolist() == [False, False, True]
+    assured = assured_by_votes(as_votes([[1, 0, -1], [-1, -1, -1], [1, 1, 1]]))
+    assert assured.known.tolist() == [False, False, True]
 
 
 def test_one_vote_is_less_sure_than_three_alike() -> None:
-    one, three = assured_by_votes(as_votes([[1, -1, -1], [1, 1, 1]])).assurance
-    assert 0 < one < three == 1.0
+    one_vote, three = assured_by_votes(as_votes([[1, -1, -1], [1, 1, 1]])).assurance
+    assert 0 < one_vote < three == 1.0
 
 
 def test_probabilities_give_label_and_assurance() -> None:
-    found = assured_by_probability([0.9, 0.5, 0.0])
-    assert found.label.tolist() == [1, 0, 0]
-    np.testing.assert_allclose(found.assurance, [0.8, 0.0, 1.0])
+    assured = assured_by_probability([0.9, 0.5, 0.0])
+    assert assured.label.tolist() == [1, 0, 0]
+    np.testing.assert_allclose(assured.assurance, [0.8, 0.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -58,24 +58,24 @@ def a_crowd(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("method", METHODS)
 def test_aggregation_finds_the_truth_and_the_spammer(method: str) -> None:
     votes, truth = a_crowd()
-    found = aggregate(votes, method)
-    assert ((found.probability > 0.5) == truth)[1:].mean() > 0.88
-    assert found.probability[0] == 0.5
-    assert int(found.quality.argmin()) == 6
+    estimate = aggregate(votes, method)
+    assert ((estimate.probability > 0.5) == truth)[1:].mean() > 0.88
+    assert estimate.probability[0] == 0.5
+    assert int(estimate.quality.argmin()) == 6
 
 
 def test_an_annotator_who_always_says_yes_misleads_nobody() -> None:
     votes, truth = a_crowd()
     votes[:, 6] = 1
-    found = aggregate(votes)
-    assert ((found.probability > 0.5) == truth)[1:].mean() > 0.88
+    estimate = aggregate(votes)
+    assert ((estimate.probability > 0.5) == truth)[1:].mean() > 0.88
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_any_vote_nothing_is_known(method: str) -> None:
-    found = aggregate([[-1, -1]], method)
-    assert found.probability.tolist() == [0.5]
-    assert np.isnan(found.quality).all()
+    estimate = aggregate([[-1, -1]], method)
+    assert estimate.probability.tolist() == [0.5]
+    assert np.isnan(estimate.quality).all()
 
 
 def test_unknown_methods_are_errors() -> None:

@@ -91,14 +91,14 @@ def results(base_url: str, campaign: Campaign, token: str) -> dict[str, bytes]:
     """What the page of results is made of, as the server sends it."""
     pages = ["progress", "models", "models/1/map", "insight", "models/1/neighbours?image=3"]
     headers = {"Authorization": f"Bearer {token}"}
-    found = {}
+    contents = {}
     with httpx.Client(base_url=base_url, headers=headers, timeout=60) as http:
         for page in pages:
             reply = http.get(f"/api/v1/campaigns/{campaign.id}/{page}")
             assert reply.is_success or page == "insight", reply.text
             # When it will end is reckoned from the hour that is just over.
-            found[page] = re.sub(rb'"ends_at":[^,]*,', b"", reply.content)
-    return found
+            contents[page] = re.sub(rb'"ends_at":[^,]*,', b"", reply.content)
+    return contents
 
 
 def begun_campaign(system: System, owner: Account) -> Campaign:
@@ -134,8 +134,12 @@ def stored_answers() -> int:
         return session.scalar(select(func.count()).select_from(Answer)) or 0
 
 
-def image_addresses(found: dict[str, bytes]) -> list[str]:
-    return [one for one in found["models/1/map"].decode().split('"') if one.startswith("/media/")]
+def image_addresses(pages: dict[str, bytes]) -> list[str]:
+    return [
+        address
+        for address in pages["models/1/map"].decode().split('"')
+        if address.startswith("/media/")
+    ]
 
 
 def test_a_system_goes_on_from_a_backup_made_while_it_ran(
@@ -149,8 +153,8 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
     known = annotator(own_system.base_url, campaign, "annotator-000001")
     held = known.next_lease(lambda: False)
     assert held is not None
-    for one in (queued, running):
-        answer_once(own_system.base_url, one)
+    for pending in (queued, running):
+        answer_once(own_system.base_url, pending)
     own_system.kill("worker")
     ask_for_a_job(queued, claimed=False)
     ask_for_a_job(running, claimed=True)
@@ -158,12 +162,12 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
     file = tmp_path / "backup.zip"
     with answers_all_the_time(own_system, busy):
         before = results(own_system.base_url, campaign, token)
-        made = command(tmp_path, "backup", str(file), **own_system.environment)
-    assert made.returncode == 0, made.stderr
+        completed = command(tmp_path, "backup", str(file), **own_system.environment)
+    assert completed.returncode == 0, completed.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with opened(file) as backup:
-        told = backup.manifest
-    assert told.rows["campaign"] == 4
+        manifest = backup.manifest
+    assert manifest.rows["campaign"] == 4
     image = image_addresses(before)[0]
     picture = httpx.get(own_system.base_url + image).content
     own_system.stop()
@@ -179,15 +183,15 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
             assert results(up.url, campaign, token) == before
             assert httpx.get(up.url + image).content == picture
             # As of one moment, though answers came all the time.
-            assert stored_answers() == told.rows["answer"]
+            assert stored_answers() == manifest.rows["answer"]
             with transaction() as session:
                 assert row_security_problems(session, metadata) == []
                 account = session.scalars(select(ChannelAccount)).one()
                 assert (credentials_of(account).secret or {})["access_key_id"] == "emulator"
 
             go_on(up.url, known, held, campaign)
-            for one in (queued, running):
-                wait_until("the job to be done", partial(is_done, one), PATIENCE)
+            for pending in (queued, running):
+                wait_until("the job to be done", partial(is_done, pending), PATIENCE)
 
 
 def answer_once(base_url: str, campaign: Campaign) -> None:

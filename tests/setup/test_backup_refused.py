@@ -32,8 +32,8 @@ def whole(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     values = settings_over(servers, url, folder)
     with used_here(values):
         a_collection(an_account(), n=3)
-    made = command(folder, "backup", str(folder / "whole.zip"), **values)
-    assert made.returncode == 0, made.stderr
+    completed = command(folder, "backup", str(folder / "whole.zip"), **values)
+    assert completed.returncode == 0, completed.stderr
     yield folder / "whole.zip"
     servers.drop_database(url)
 
@@ -62,7 +62,7 @@ def another_list(members: Members) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (another_key, "secret_key has changed"),
         (without_an_object, "is missing"),
@@ -77,10 +77,10 @@ def another_list(members: Members) -> None:
     ],
 )
 def test_what_is_not_as_it_was_written_is_refused(
-    whole: Path, tmp_path: Path, change: Callable[[Members], None], said: str
+    whole: Path, tmp_path: Path, change: Callable[[Members], None], message: str
 ) -> None:
     file = rewritten(whole, tmp_path / "other.zip", change)
-    with pytest.raises(BadBackup, match=said):
+    with pytest.raises(BadBackup, match=message):
         check_backup(file)
 
 
@@ -105,11 +105,11 @@ def test_a_backup_of_a_newer_likewise_is_refused_and_nothing_made(
     refuses(file, tmp_path, "Update Likewise to the version that made the backup")
 
 
-def refuses(file: Path, tmp_path: Path, said: str) -> None:
+def refuses(file: Path, tmp_path: Path, message: str) -> None:
     target = tmp_path / "new" / "data"
     refused = command(tmp_path, "restore", str(file), "--into", str(target))
     assert refused.returncode == 1
-    assert said in refused.stderr
+    assert message in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not target.parent.exists()
 
@@ -134,7 +134,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(whole: Path, tmp_path: P
     refused = command(tmp_path, "restore", str(whole))
     assert refused.returncode == 1
     assert f"{tmp_path} is not empty: note.txt" in refused.stderr
-    assert [one.name for one in tmp_path.iterdir()] == ["note.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
 
 def test_another_key_in_the_environment_is_refused(whole: Path, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_backup_that_cannot_be_made_leaves_no_file(servers: Servers, tmp_path:
     url = servers.new_database("template1")
     values = settings_over(servers, url, tmp_path)
     target = tmp_path / "backups" / "one.zip"
-    for said, files in (
+    for message, files in (
         ("Create it first", None),
         ("The database reported", []),
         ("already", ["one.zip"]),
@@ -224,10 +224,10 @@ def test_a_backup_that_cannot_be_made_leaves_no_file(servers: Servers, tmp_path:
             target.write_text("mine")
         failed = command(tmp_path, "backup", str(target), **values)
         assert failed.returncode == 1
-        assert said in failed.stderr, failed.stderr
+        assert message in failed.stderr, failed.stderr
         assert "Traceback" not in failed.stderr
         if files is not None:
-            assert [one.name for one in target.parent.iterdir()] == files
+            assert [path.name for path in target.parent.iterdir()] == files
     servers.drop_database(url)
 
 

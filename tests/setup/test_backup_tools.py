@@ -12,8 +12,8 @@ def test_the_oldest_tool_that_will_do_is_taken() -> None:
     for wanted in (14, 16, 18):
         path, major = tools.find_tool("pg_dump", wanted)
         assert major >= wanted
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-        assert f"(PostgreSQL) {major}." in told.stdout
+        version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        assert f"(PostgreSQL) {major}." in version.stdout
     with pytest.raises(tools.NoTool, match="PostgreSQL 99 or newer"):
         tools.find_tool("pg_dump", 99)
 

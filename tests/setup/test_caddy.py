@@ -19,8 +19,8 @@ VARIABLE = re.compile(r"\{\$(\w+)(?::([^}]*))?\}")
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    return found
+    defined: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    return defined
 
 
 def caddyfile() -> str:
@@ -56,7 +56,9 @@ def test_it_leads_to_the_web_server(services: dict[str, Any]) -> None:
     assert "reverse_proxy {$LIKEWISE_UPSTREAM:" in caddyfile()
     host, _, port = services["caddy"]["environment"]["LIKEWISE_UPSTREAM"].partition(":")
     assert services[host]["command"] == ["serve"]
-    [listens] = [one.default for one in commands()["serve"].params if one.name == "port"]
+    [listens] = [
+        parameter.default for parameter in commands()["serve"].params if parameter.name == "port"
+    ]
     assert port == str(listens) == dict(dockerfile())["EXPOSE"]
 
 
@@ -75,16 +77,16 @@ def test_the_address_caddy_saw_is_believed_and_no_other(services: dict[str, Any]
 
     def seen(peer: str) -> tuple[str, str]:
         """Scheme and address of the client, as Likewise is told."""
-        told: list[tuple[str, str]] = []
+        scopes: list[tuple[str, str]] = []
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
-            told.append((scope["scheme"], scope["client"][0]))
+            scopes.append((scope["scheme"], scope["client"][0]))
 
         headers = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"203.0.113.9")]
         scope: Any = {"type": "http", "scheme": "http", "client": (peer, 1), "headers": headers}
         front: Any = ProxyHeadersMiddleware(app, trusted_hosts=trusted)
         asyncio.run(front(scope, None, None))
-        return told[0]
+        return scopes[0]
 
     for of_docker in ("172.18.0.7", "192.168.16.3", "127.0.0.1"):
         assert seen(of_docker) == ("https", "203.0.113.9")
@@ -93,8 +95,8 @@ def test_the_address_caddy_saw_is_believed_and_no_other(services: dict[str, Any]
 
 def test_browsers_are_told_to_come_by_https_as_likewise_tells_them() -> None:
     lines = [line.split(maxsplit=3) for line in caddyfile().splitlines()]
-    told = [line[3] for line in lines if line[2:3] == [">Strict-Transport-Security"]]
-    assert told == [f'"{HSTS}"']
+    headers = [line[3] for line in lines if line[2:3] == [">Strict-Transport-Security"]]
+    assert headers == [f'"{HSTS}"']
     assert "@named not host localhost" in caddyfile()
 
 

@@ -37,12 +37,12 @@ def interpolated(text: str, given: dict[str, str]) -> str:
 
     def value(match: re.Match[str]) -> str:
         name, way, word = match.groups()
-        found = given.get(name, "")
-        if way == ":?" and not found:
+        given_value = given.get(name, "")
+        if way == ":?" and not given_value:
             raise KeyError(name)
         if way == ":+":
-            return word if found else ""
-        return found or (word if way == ":-" else "")
+            return word if given_value else ""
+        return given_value or (word if way == ":-" else "")
 
     while INNERMOST.search(text):
         text = INNERMOST.sub(value, text)
@@ -51,7 +51,7 @@ def interpolated(text: str, given: dict[str, str]) -> str:
 
 def own_services(compose: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Services that run the image built here."""
-    return {name: one for name, one in compose["services"].items() if "build" in one}
+    return {name: service for name, service in compose["services"].items() if "build" in service}
 
 
 def dockerfile() -> list[tuple[str, str]]:
@@ -62,8 +62,8 @@ def dockerfile() -> list[tuple[str, str]]:
 
 
 def commands() -> dict[str, Any]:
-    found: dict[str, Any] = get_command(cli).commands  # type: ignore[attr-defined]
-    return found
+    by_name: dict[str, Any] = get_command(cli).commands  # type: ignore[attr-defined]
+    return by_name
 
 
 def known_variables() -> set[str]:
@@ -91,7 +91,7 @@ def copied_sources() -> Iterator[str]:
 
 
 def test_our_services_run_commands_that_exist(compose: dict[str, Any]) -> None:
-    ran = {name: one["command"][0] for name, one in own_services(compose).items()}
+    ran = {name: service["command"][0] for name, service in own_services(compose).items()}
     assert ran == {
         "migrate": "migrate",
         "web": "serve",
@@ -104,7 +104,11 @@ def test_our_services_run_commands_that_exist(compose: dict[str, Any]) -> None:
 
 def test_every_variable_is_one_that_the_code_reads(compose: dict[str, Any]) -> None:
     example = (ROOT / ".env.example").read_text()
-    used = {variable for one in own_services(compose).values() for variable in one["environment"]}
+    used = {
+        variable
+        for service in own_services(compose).values()
+        for variable in service["environment"]
+    }
     used |= set(INTERPOLATED.findall(json.dumps(compose)))
     used |= set(re.findall(r"^(?:# )?([A-Z_]+)=", example, re.MULTILINE))
     for name, arguments in dockerfile():
@@ -115,19 +119,19 @@ def test_every_variable_is_one_that_the_code_reads(compose: dict[str, Any]) -> N
 
 
 def test_settings_without_a_default_are_given_to_every_service(compose: dict[str, Any]) -> None:
-    for name, one in own_services(compose).items():
+    for name, service in own_services(compose).items():
         required = {"DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY"}
-        assert required <= set(one["environment"]), name
-        assert ":?" in one["environment"]["LIKEWISE_SECRET_KEY"]
-        assert ":?" in one["environment"]["DATABASE_URL"]
+        assert required <= set(service["environment"]), name
+        assert ":?" in service["environment"]["LIKEWISE_SECRET_KEY"]
+        assert ":?" in service["environment"]["DATABASE_URL"]
 
 
 def test_interpolated_variables_are_in_the_example(compose: dict[str, Any]) -> None:
     example = (ROOT / ".env.example").read_text()
     passed_on = {
         name
-        for one in compose["services"].values()
-        for name, value in one.get("environment", {}).items()
+        for service in compose["services"].values()
+        for name, value in service.get("environment", {}).items()
         if value is None
     }
     for variable in passed_on | set(INTERPOLATED.findall(json.dumps(compose))):
@@ -135,18 +139,18 @@ def test_interpolated_variables_are_in_the_example(compose: dict[str, Any]) -> N
 
 
 def test_defaults_of_settings_are_those_of_the_code(compose: dict[str, Any]) -> None:
-    for name, one in own_services(compose).items():
+    for name, service in own_services(compose).items():
         given = {"POSTGRES_PASSWORD": "p", "LIKEWISE_SECRET_KEY": "k"}
         written = {
             key: interpolated(value, given)
-            for key, value in one["environment"].items()
+            for key, value in service["environment"].items()
             if value is not None
         }
         for setting, field in Settings.model_fields.items():
-            found = written.get(f"LIKEWISE_{setting}".upper())
-            if found is not None and not field.is_required():
+            written_value = written.get(f"LIKEWISE_{setting}".upper())
+            if written_value is not None and not field.is_required():
                 wanted = OTHERWISE_IN_CONTAINERS.get(setting, field.default)
-                assert found == str(wanted), f"{name}: {setting}"
+                assert written_value == str(wanted), f"{name}: {setting}"
 
 
 def test_a_domain_alone_makes_the_address_https(compose: dict[str, Any]) -> None:
@@ -165,8 +169,8 @@ def test_no_secret_has_a_value_in_the_example() -> None:
 
 def test_services_depend_on_services_that_can_fulfil_the_condition(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    for one in services.values():
-        for other, wanted in one.get("depends_on", {}).items():
+    for service in services.values():
+        for other, wanted in service.get("depends_on", {}).items():
             assert other in services
             if wanted["condition"] == "service_healthy":
                 # The image built here has a check of its own.
@@ -182,8 +186,8 @@ def test_services_depend_on_services_that_can_fulfil_the_condition(compose: dict
 def test_volumes_are_declared_and_used(compose: dict[str, Any]) -> None:
     used = {
         mount.partition(":")[0]
-        for one in compose["services"].values()
-        for mount in one.get("volumes", [])
+        for service in compose["services"].values()
+        for mount in service.get("volumes", [])
     }
     files = {source for source in used if source.startswith("./")}
     assert used - files == set(compose["volumes"])
@@ -196,7 +200,11 @@ def test_redis_appends_to_a_file(compose: dict[str, Any]) -> None:
 
 
 def test_only_caddy_is_reachable_from_outside(compose: dict[str, Any]) -> None:
-    ports = {name: one["ports"] for name, one in compose["services"].items() if "ports" in one}
+    ports = {
+        name: service["ports"]
+        for name, service in compose["services"].items()
+        if "ports" in service
+    }
     assert set(ports) == {"web", "caddy"}
     assert all(port.startswith("127.0.0.1:") for port in ports["web"])
     assert ports["caddy"] == ["80:80", "443:443", "443:443/udp"]
@@ -204,10 +212,10 @@ def test_only_caddy_is_reachable_from_outside(compose: dict[str, Any]) -> None:
 
 def test_all_but_caddy_run_without_a_domain(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    assert {name: one["profiles"] for name, one in services.items() if "profiles" in one} == {
-        "caddy": ["https"]
-    }
-    assert not any("caddy" in one.get("depends_on", {}) for one in services.values())
+    assert {
+        name: service["profiles"] for name, service in services.items() if "profiles" in service
+    } == {"caddy": ["https"]}
+    assert not any("caddy" in service.get("depends_on", {}) for service in services.values())
 
 
 def test_what_the_image_copies_is_in_the_repository_and_not_ignored() -> None:

@@ -86,7 +86,7 @@ def references(text: str) -> Iterator[tuple[str, str]]:
         for word in span.split():
             path, _, name = as_path(word).partition("::")
             if PATH.fullmatch(path) and not path.startswith(".venv/"):
-                yield from ((one, name) for one in expanded(path))
+                yield from ((file, name) for file in expanded(path))
 
 
 def as_path(word: str) -> str:
@@ -124,11 +124,11 @@ def assigned(node: ast.stmt) -> list[str]:
 def names_of(file: str) -> frozenset[str]:
     """What a Python file defines: `name`, and `Class.member`."""
     body = ast.parse((ROOT / file).read_text()).body
-    found = {name for node in body for name in assigned(node)}
+    names = {name for node in body for name in assigned(node)}
     for node in body:
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{name}" for member in node.body for name in assigned(member)}
-    return frozenset(found)
+            names |= {f"{node.name}.{name}" for member in node.body for name in assigned(member)}
+    return frozenset(names)
 
 
 def sources(*folders: str) -> dict[str, str]:
@@ -142,19 +142,19 @@ def sources(*folders: str) -> dict[str, str]:
     }
 
 
-def with_quoted(names: tuple[str, ...], found_in: dict[str, str]) -> set[str]:
+def with_quoted(names: tuple[str, ...], texts: dict[str, str]) -> set[str]:
     """Files that list all of these names, as strings or as keys."""
     return {
         file
-        for file, text in found_in.items()
+        for file, text in texts.items()
         if all(re.search(rf"[\"']{name}[\"']|^\s*{name}:", text, re.MULTILINE) for name in names)
     }
 
 
-def with_compared(what: str, names: tuple[str, ...], found_in: dict[str, str]) -> set[str]:
+def with_compared(what: str, names: tuple[str, ...], texts: dict[str, str]) -> set[str]:
     """Files that compare `what` with one of these names."""
     compared = re.compile(rf"\b{what}\b.? [!=]==? [\"'](?:{'|'.join(names)})[\"']")
-    return {file for file, text in found_in.items() if compared.search(text)}
+    return {file for file, text in texts.items() if compared.search(text)}
 
 
 def quoted_before(text: str, start: str, end: str) -> str:
@@ -163,9 +163,9 @@ def quoted_before(text: str, start: str, end: str) -> str:
 
 
 def test_paths_that_are_named_exist() -> None:
-    found = list(references(TEXT))
-    assert len(found) > 150
-    assert {path for path, _ in found if not files_at(path)} == set()
+    named = list(references(TEXT))
+    assert len(named) > 150
+    assert {path for path, _ in named if not files_at(path)} == set()
 
 
 def test_names_of_python_files_exist() -> None:
@@ -196,14 +196,14 @@ def test_make_targets_that_are_named_exist() -> None:
     targets = set(re.findall(r"`make ([a-z-]+)`", TEXT))
     assert {"up", "test", "lint"} <= targets
     makefile = (ROOT / "Makefile").read_text()
-    assert {one for one in targets if not re.search(rf"^{one}:", makefile, re.M)} == set()
+    assert {target for target in targets if not re.search(rf"^{target}:", makefile, re.M)} == set()
 
 
 def test_searches_that_are_named_find_something() -> None:
     searches = [span for span in SPAN.findall(TEXT) if span.startswith("git grep ")]
     for search in searches:
-        found = subprocess.run(shlex.split(search), cwd=ROOT, capture_output=True, check=False)
-        assert found.stdout, search
+        result = subprocess.run(shlex.split(search), cwd=ROOT, capture_output=True, check=False)
+        assert result.stdout, search
 
 
 def test_every_recipe_is_there() -> None:
@@ -224,24 +224,24 @@ def test_core_imports_no_other_folder_of_the_application() -> None:
 
 
 def test_every_place_that_knows_the_kinds_by_name_is_named() -> None:
-    found_in = sources("app/", "likewise/", "workers/", "learning/", "frontend/src/")
+    texts = sources("app/", "likewise/", "workers/", "learning/", "frontend/src/")
     kinds = tuple(KINDS)
-    found = with_quoted(kinds, found_in) | with_compared("kind", kinds, found_in)
-    assert len(found) > 5
-    assert found - named_in(sections()["Add a kind of task"]) == set()
+    files = with_quoted(kinds, texts) | with_compared("kind", kinds, texts)
+    assert len(files) > 5
+    assert files - named_in(sections()["Add a kind of task"]) == set()
 
 
 def test_every_place_that_knows_a_channel_by_name_is_named() -> None:
-    found_in = sources("app/", "likewise/", "workers/", "frontend/src/")
-    found = with_quoted(tuple(TITLES), found_in)
-    found |= with_compared("channel", tuple(TITLES), found_in)
+    texts = sources("app/", "likewise/", "workers/", "frontend/src/")
+    files = with_quoted(tuple(TITLES), texts)
+    files |= with_compared("channel", tuple(TITLES), texts)
     imports = re.compile(r"from app\.recruitment\.channels\b|\b(?:MTurk|Prolific)Settings\b")
-    found |= {file for file, text in found_in.items() if imports.search(text)}
-    apart = {file for file in found if file.startswith("app/recruitment/channels/")}
+    files |= {file for file, text in texts.items() if imports.search(text)}
+    apart = {file for file in files if file.startswith("app/recruitment/channels/")}
     # A list of words that make a poor password.
     apart.add("app/accounts/passwords.py")
-    assert len(found) > 20
-    assert found - apart - named_in(sections()["Add a channel"]) == set()
+    assert len(files) > 20
+    assert files - apart - named_in(sections()["Add a channel"]) == set()
 
 
 def test_every_file_that_exports_are_from_is_named() -> None:
@@ -255,8 +255,8 @@ def test_every_file_that_exports_are_from_is_named() -> None:
     }
     assert len(makers) > 5
     assert makers <= named_in(sections()["Add an export"])
-    told = (ROOT / "docs/exports.md").read_text()
-    assert [export.name for export in EXPORTS if f"### {export.name}\n" not in told] == []
+    document = (ROOT / "docs/exports.md").read_text()
+    assert [export.name for export in EXPORTS if f"### {export.name}\n" not in document] == []
 
 
 def test_every_strategy_is_one_file_that_the_package_imports() -> None:
@@ -291,7 +291,7 @@ def test_every_column_of_the_annotators_list_is_where_the_recipe_says() -> None:
     written = quoted_before((folder / "WorkTable.svelte").read_text(), "function cell(", "\n  }\n")
     ids = re.findall(r"^    id: '(\w+)'", columns, re.MULTILINE)
     assert len(ids) > 5
-    assert [one for one in ids if f"'{one}'" not in written] == []
+    assert [column for column in ids if f"'{column}'" not in written] == []
     for field in re.findall(r"score\.(\w+)", columns):
         assert field in AnnotatorScore.model_fields
 

@@ -89,17 +89,19 @@ BANNED = (
 
 
 def test_dangerous_code_is_where_it_is_listed_and_nowhere_else() -> None:
-    found = dangerous_code()
-    unlisted = [one for one in found if (one.path, one.code) not in ALLOWED]
+    findings = dangerous_code()
+    unlisted = [finding for finding in findings if (finding.path, finding.code) not in ALLOWED]
     assert unlisted == []
-    assert set(ALLOWED) == {(one.path, one.code) for one in found}, "what is gone is still listed"
+    assert set(ALLOWED) == {(finding.path, finding.code) for finding in findings}, (
+        "what is gone is still listed"
+    )
 
 
 @pytest.mark.parametrize("code", SCRIPTS.values(), ids=SCRIPTS)
 @pytest.mark.parametrize("suffix", ["svelte", "ts"])
 def test_a_script_that_makes_markup_of_text_is_found(suffix: str, code: str) -> None:
-    (found,) = dangerous_in(f"frontend/src/one.{suffix}", f"first line\n{code}\n")
-    assert found.line == 2
+    (finding,) = dangerous_in(f"frontend/src/one.{suffix}", f"first line\n{code}\n")
+    assert finding.line == 2
 
 
 @pytest.mark.parametrize("code", PYTHON.values(), ids=PYTHON)

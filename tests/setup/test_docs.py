@@ -49,15 +49,21 @@ def test_the_table_of_settings_is_complete_and_right() -> None:
 
 def json_blocks(text: str) -> list[dict[str, list[dict[str, object]]]]:
     """The JSON that a document shows."""
-    return [json.loads(one) for one in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+    return [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
 
 
 def test_the_policy_for_mturk_allows_the_requests_that_are_made_and_no_others() -> None:
     names = get_session().get_service_model("mturk").operation_names
-    sources = "".join(one.read_text() for one in ROOT.glob("app/recruitment/channels/mturk*.py"))
-    made = {f"mechanicalturk:{one}" for one in names if f'"{xform_name(one)}"' in sources}
+    sources = "".join(
+        module.read_text() for module in ROOT.glob("app/recruitment/channels/mturk*.py")
+    )
+    actions = {
+        f"mechanicalturk:{operation}"
+        for operation in names
+        if f'"{xform_name(operation)}"' in sources
+    }
     policy, of_queue = json_blocks((ROOT / "docs" / "operations.md").read_text())
-    assert policy["Statement"][0]["Action"] == sorted(made)
+    assert policy["Statement"][0]["Action"] == sorted(actions)
     assert of_queue["Statement"][0]["Action"] == "sqs:SendMessage"
 
 

@@ -22,12 +22,12 @@ def folder() -> Iterator[Path]:
 
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Running processes that work in a folder below `folder`, or name one on the command line."""
-    found = []
+    running = []
     for process in psutil.process_iter(["cmdline", "cwd", "status"]):
         words = " ".join([process.info["cwd"] or "", *(process.info["cmdline"] or [])])
         if f"{folder}/" in words and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+            running.append(process)
+    return running
 
 
 def test_postgres_keeps_its_data_and_ends_when_stopped(folder: Path) -> None:

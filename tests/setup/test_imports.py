@@ -26,4 +26,4 @@ def test_benchmarks_import_no_test() -> None:
 def test_every_hook_is_answered_once_all_tables_are_imported() -> None:
     assert tables.ANSWERS
     assert Hook.defined
-    assert [one.name for one in Hook.defined if not one.is_answered] == []
+    assert [hook.name for hook in Hook.defined if not hook.is_answered] == []

@@ -24,20 +24,20 @@ IN_SQL = re.compile(
 def row_security_problems(source: str) -> list[str]:
     """Statements of a migration's way up that the rule forbids, with their lines."""
     tree, lines = ast.parse(source), source.splitlines()
-    way_up = [one for one in tree.body if getattr(one, "name", "") != "downgrade"]
+    way_up = [statement for statement in tree.body if getattr(statement, "name", "") != "downgrade"]
     calls = [
-        one
+        node
         for part in way_up
-        for one in ast.walk(part)
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)
+        for node in ast.walk(part)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     ]
-    made = {_text(call.args[0]) for call in calls if _name(call) == "create_table"}
-    found = []
+    new_tables = {_text(call.args[0]) for call in calls if _name(call) == "create_table"}
+    problems = []
     for call in calls:
         marked = any(MARK.search(line) for line in _around(call, lines))
-        if not marked and _is_forbidden(call, made):
-            found.append(f"line {call.lineno}: {lines[call.lineno - 1].strip()}")
-    return found
+        if not marked and _is_forbidden(call, new_tables):
+            problems.append(f"line {call.lineno}: {lines[call.lineno - 1].strip()}")
+    return problems
 
 
 def _around(call: ast.Call, lines: list[str]) -> Iterator[str]:
@@ -48,22 +48,22 @@ def _around(call: ast.Call, lines: list[str]) -> Iterator[str]:
     yield from lines[call.lineno - 1 : call.end_lineno]
 
 
-def _is_forbidden(call: ast.Call, made: set[str]) -> bool:
+def _is_forbidden(call: ast.Call, new_tables: set[str]) -> bool:
     name = _name(call)
     if name == "execute":
-        return any(IN_SQL.search(_text(one)) for one in ast.walk(call))
-    if not call.args or _text(call.args[0]) in made:
+        return any(IN_SQL.search(_text(node)) for node in ast.walk(call))
+    if not call.args or _text(call.args[0]) in new_tables:
         return False
     if name == "alter_column":
-        given = {one.arg: one.value for one in call.keywords}
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
         return "new_column_name" in given or _is_false(given.get("nullable"))
     if name == "add_column":
-        return any(_needs_a_value(one) for one in ast.walk(call) if isinstance(one, ast.Call))
+        return any(_needs_a_value(node) for node in ast.walk(call) if isinstance(node, ast.Call))
     return name in TAKES_AWAY
 
 
 def _needs_a_value(column: ast.Call) -> bool:
-    given = {one.arg: one.value for one in column.keywords}
+    given = {keyword.arg: keyword.value for keyword in column.keywords}
     return _is_false(given.get("nullable")) and "server_default" not in given
 
 

@@ -58,8 +58,8 @@ def tables(url: str) -> set[str]:
 
 def settings(url: str) -> dict[str, object]:
     """Those of the only campaign."""
-    [(found,)] = query(url, "SELECT settings FROM campaign")
-    return dict(found)
+    [(stored,)] = query(url, "SELECT settings FROM campaign")
+    return dict(stored)
 
 
 def rounds(url: str) -> list[tuple[Any, ...]]:
@@ -275,8 +275,8 @@ def test_downgrading_0011_makes_grids_of_votes_and_keeps_answers(client: TestCli
     before = answers(url)
     migrate(url, "downgrade", "0010")
     assert answers(url) == before
-    found = query(url, "SELECT kind, strategy, max_groups, annotation FROM campaign")
-    [(kind, strategy, max_groups, annotation)] = found
+    rows = query(url, "SELECT kind, strategy, max_groups, annotation FROM campaign")
+    [(kind, strategy, max_groups, annotation)] = rows
     assert (kind, strategy, max_groups) == ("grid", "cen", 3)
     assert "known_value" not in annotation
     assert annotation["known_attribute"] == "colour"

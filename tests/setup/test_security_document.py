@@ -75,9 +75,9 @@ def test_what_is_named_exists(row: Row) -> None:
 def names_in(path: str) -> set[str]:
     """Functions, classes and constants of a module."""
     tree = ast.parse((ROOT / path).read_text())
-    named = {getattr(one, "name", "") for one in ast.walk(tree)}
-    assigned = (one for one in tree.body if isinstance(one, ast.Assign))
-    return named | {ast.unparse(target) for one in assigned for target in one.targets}
+    named = {getattr(node, "name", "") for node in ast.walk(tree)}
+    assigned = (statement for statement in tree.body if isinstance(statement, ast.Assign))
+    return named | {ast.unparse(target) for statement in assigned for target in statement.targets}
 
 
 def test_the_document_shows_the_table() -> None:

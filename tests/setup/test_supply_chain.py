@@ -53,7 +53,7 @@ def test_whatever_is_asked_for_directly_is_in_its_lock() -> None:
     assert set(asked) <= set(files.LOCKS)
     for lock, requirements in asked.items():
         there = locked(lock) if lock == "audit" else locked(lock, "app", "dev")
-        lacking = {files.name_of(one) for one in requirements} - there
+        lacking = {files.name_of(requirement) for requirement in requirements} - there
         assert lacking <= {"torch"}, lock
     assert "torch" in locked("torch")
     for lock, wish in wishes().items():
@@ -133,7 +133,7 @@ def test_the_bill_of_python_names_what_is_installed(
     sbom.python_bill(sys.executable, bill)
     listed = {re.sub(r"[-_.]+", "-", name).lower() for name in sbom.components(bill)}
     assert len(listed & locked("app")) > 30
-    installed = {one.name.lower() for one in distributions()}
+    installed = {distribution.name.lower() for distribution in distributions()}
     assert {re.sub(r"[-_.]+", "-", name) for name in installed} - listed <= {"likewise"}
 
 
@@ -206,9 +206,9 @@ def audited(python: object, npm: object) -> tuple[int, str]:
 
 
 def test_an_audit_that_asked_about_everything_is_a_good_one() -> None:
-    status, said = audited(SOUND, NPM_SOUND)
+    status, report = audited(SOUND, NPM_SOUND)
     assert status == 0
-    assert "No vulnerabilities are known." in said
+    assert "No vulnerabilities are known." in report
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_an_audit_that_asked_about_everything_is_a_good_one() -> None:
     [(SKIPPED, NPM_SOUND, "Python"), (SOUND, NPM_REFUSED, "npm")],
 )
 def test_an_audit_that_could_not_ask_says_so(python: object, npm: object, which: str) -> None:
-    status, said = audited(python, npm)
+    status, report = audited(python, npm)
     assert status == audit.UNASKED
-    assert f"NOT AUDITED: no advisory service answered for all packages of {which}." in said
-    assert "No vulnerabilities" not in said
+    assert f"NOT AUDITED: no advisory service answered for all packages of {which}." in report
+    assert "No vulnerabilities" not in report
 
 
 def test_tools_that_give_no_report_have_asked_nothing() -> None:
@@ -242,10 +242,10 @@ def test_tools_that_give_no_report_have_asked_nothing() -> None:
 def test_known_vulnerabilities_fail_whatever_else_could_not_be_asked(
     python: object, npm: object, line: str
 ) -> None:
-    status, said = audited(python, npm)
+    status, report = audited(python, npm)
     assert status == audit.VULNERABLE
-    assert line in said
-    assert "mild" not in said
+    assert line in report
+    assert "mild" not in report
 
 
 def test_pip_refuses_a_file_with_another_hash(tmp_path: Path) -> None:

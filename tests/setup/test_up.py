@@ -155,14 +155,14 @@ class Race:
 def a_race(data: Path, *ports: int) -> Iterator[Race]:
     racers = [Up(data, port) for port in ports]
     try:
-        wait_until("one to give up", lambda: any(one.process.poll() for one in racers), 60)
-        racers.sort(key=lambda one: one.process.poll() is not None)
+        wait_until("one to give up", lambda: any(racer.process.poll() for racer in racers), 60)
+        racers.sort(key=lambda racer: racer.process.poll() is not None)
         racers[1].reader.join(5)
         yield Race(racers[0].wait_ready(), racers[1])
     finally:
-        for one in racers:
-            if one.process.poll() is None:
-                one.stop()
+        for racer in racers:
+            if racer.process.poll() is None:
+                racer.stop()
 
 
 def assert_refused(race: Race) -> None:
@@ -197,9 +197,9 @@ def test_a_framed_box_shows_address_and_sign_in_link(up: Up) -> None:
 
 
 def test_the_sign_in_link_works_once(up: Up) -> None:
-    found = SIGN_IN.search(up.output)
-    assert found is not None
-    address = up.url + found[1]
+    match = SIGN_IN.search(up.output)
+    assert match is not None
+    address = up.url + match[1]
     # Looking at the page spends nothing: link previews do that.
     assert httpx.get(address, headers={"Accept": "text/html"}).status_code == 200
     signed_in = httpx.post(address)
@@ -274,8 +274,8 @@ def set_clock_since(data: Path) -> None:
     """An hour on since the manager was killed: by the clock of now, processes of then were started
     an hour later than it had written down."""
     file = data / "processes.json"
-    told = json.loads(file.read_text())
-    file.write_text(json.dumps({pid: created - 3600 for pid, created in told.items()}))
+    processes = json.loads(file.read_text())
+    file.write_text(json.dumps({pid: created - 3600 for pid, created in processes.items()}))
 
 
 def test_data_survive_a_stop_a_killed_up_and_a_closed_terminal(up: Up) -> None:

@@ -44,13 +44,13 @@ def rows_of(url: str) -> Rows:
         tables = connection.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
         ).fetchall()
-        found: Rows = {}
+        by_table: Rows = {}
         for (table,) in tables:
             name = sql.Identifier(table)
             query = sql.SQL("SELECT to_jsonb(one) FROM {} AS one").format(name)
             rows = [row for (row,) in connection.execute(query)]
-            found[table] = {_key_of(table, row): row for row in rows}
-        return found
+            by_table[table] = {_key_of(table, row): row for row in rows}
+        return by_table
 
 
 def _key_of(table: str, row: dict[str, Any]) -> str:
@@ -120,13 +120,13 @@ def test_every_row_of_the_first_release_is_there_unchanged(upgraded: Upgraded) -
 def test_requesters_see_their_campaigns_models_and_answers(client: TestClient) -> None:
     listed = client.get("/api/v1/campaigns").json()["items"]
     states = {"Colours": "running", "Bins": "running", "Done": "finished", "Draft": "draft"}
-    assert {one["name"]: one["state"] for one in listed} == states
-    for one in listed:
-        page = client.get(f"/campaigns/{one['id']}", headers={"Accept": "text/html"})
-        assert page.status_code == 200, one["name"]
-        assert one["name"] in page.text
-        progress = client.get(f"/api/v1/campaigns/{one['id']}/progress")
-        assert progress.status_code == 200, one["name"]
+    assert {campaign["name"]: campaign["state"] for campaign in listed} == states
+    for campaign in listed:
+        page = client.get(f"/campaigns/{campaign['id']}", headers={"Accept": "text/html"})
+        assert page.status_code == 200, campaign["name"]
+        assert campaign["name"] in page.text
+        progress = client.get(f"/api/v1/campaigns/{campaign['id']}/progress")
+        assert progress.status_code == 200, campaign["name"]
     done = campaign_named("Done")
     shown = client.get(f"/api/v1/campaigns/{done.id}/models/1/map")
     assert shown.status_code == 200
@@ -155,7 +155,7 @@ def test_annotators_go_on_with_what_they_had_begun_and_a_model_is_learned(
     # Their round is full: what was asked for is learned, and the next round lies there.
     run_job()
     models = client.get(f"/api/v1/campaigns/{campaign.id}/models").json()["items"]
-    assert sorted(one["version"] for one in models) == [1, 2]
+    assert sorted(model["version"] for model in models) == [1, 2]
     assert submit(client, newcomer, a_lease(client, newcomer)).json()["status"] == "stored"
 
 

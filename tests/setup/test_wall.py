@@ -34,7 +34,7 @@ def test_it_goes_with_a_downgrade_and_comes_back_with_data(environment: dict[str
     with transaction() as session:
         assert row_security_problems(session, metadata) == []
     with as_requester(ada) as session:
-        assert [one.id for one in session.scalars(select(Campaign))] == [campaign.id]
+        assert [visible.id for visible in session.scalars(select(Campaign))] == [campaign.id]
         assert session.get(Campaign, foreign.id) is None
 
 
@@ -46,7 +46,7 @@ def parts_of_the_wall(url: str) -> list[int]:
         "pg_proc WHERE proname ^@ 'likewise_'",
         f"information_schema.role_table_grants WHERE grantee = '{ROLE}'",
     )
-    return [query(url, f"SELECT count(*) FROM {one}")[0][0] for one in parts]  # noqa: S608
+    return [query(url, f"SELECT count(*) FROM {part}")[0][0] for part in parts]  # noqa: S608
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ def test_an_owner_who_may_make_no_role_is_told_what_to_do(
     user, url = plain_owner
     with pytest.raises(AssertionError) as refused:
         alembic(url, "upgrade", "head")
-    said = str(refused.value)
-    assert "NoWall" in said
-    assert "Ask a PostgreSQL administrator to run this once" in said
-    assert f"GRANT {ROLE} TO {user};" in said
+    message = str(refused.value)
+    assert "NoWall" in message
+    assert "Ask a PostgreSQL administrator to run this once" in message
+    assert f"GRANT {ROLE} TO {user};" in message
     by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)
     moved_to(url, monkeypatch)
     ada, bob = an_account(), an_account("bob@example.org")

@@ -64,7 +64,7 @@ def old_words(name: str, text: str) -> list[str]:
         if file == "*" or name.startswith(file):
             for pattern in patterns:
                 text = re.sub(pattern, "", text)
-    return [found.group() for found in PATTERN.finditer(text)]
+    return [match.group() for match in PATTERN.finditer(text)]
 
 
 def texts_of_python(source: str) -> Iterator[tuple[int, str]]:

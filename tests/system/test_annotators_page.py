@@ -316,7 +316,7 @@ def test_no_page_breaks_the_accessibility_rules(browser: Browser, web: System, k
         page.get_by_test_id("submit-leftovers").click()
     expect(page.get_by_test_id("completion-code")).to_be_visible(timeout=SLOW)
     check("thanks")
-    assert {name: found for name, found in seen.items() if found} == {}
+    assert {name: problems for name, problems in seen.items() if problems} == {}
 
 
 @pytest.mark.parametrize(
@@ -363,11 +363,11 @@ def sort_some(page: Page, n: int, group: int = 0) -> list[int]:
 
 
 def grouped(page: Page) -> dict[int, str]:
-    found: dict[str, str] = page.evaluate(
+    numbers: dict[str, str] = page.evaluate(
         """() => Object.fromEntries([...document.querySelectorAll('.tile.grouped')].map(
             one => [one.dataset.image, one.querySelector('.number').textContent]))"""
     )
-    return {int(image): number for image, number in found.items()}
+    return {int(image): number for image, number in numbers.items()}
 
 
 def finish(page: Page) -> None:
@@ -453,7 +453,7 @@ def test_thirty_seconds_offline_lose_no_move(browser: Browser, web: System) -> N
     # The draft is kept in the browser, and who works there is not but by a random key.
     kept = page.evaluate(KEPT)
     assert "groups" in kept
-    (token,) = {one.removeprefix("Bearer ") for one in tokens} - {""}
+    (token,) = {header.removeprefix("Bearer ") for header in tokens} - {""}
     assert token not in kept
     with transaction() as session:
         ids = session.scalars(select(Annotator.id)).all()
@@ -473,17 +473,17 @@ def test_thirty_seconds_offline_lose_no_move(browser: Browser, web: System) -> N
 
 def test_two_tabs_show_the_same_and_store_one_answer(browser: Browser, web: System) -> None:
     link = link_of(a_campaign(grid_size=12, budget=4), web)
-    one = at_work(browser, link)
-    other = visit(one.context, link)
+    first_tab = at_work(browser, link)
+    other = visit(first_tab.context, link)
     expect(other.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
-    sort_some(one, 3)
+    sort_some(first_tab, 3)
     expect(other.locator(".tile.grouped")).to_have_count(3, timeout=SLOW)
     person = Person(other, "mouse", kind_of)
     other.locator("button[data-group='1']").click()
     person.tile(person.images()[5]).click()
-    expect(one.locator(".tile.grouped")).to_have_count(4, timeout=SLOW)
-    finish(one)
-    expect(one.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
+    expect(first_tab.locator(".tile.grouped")).to_have_count(4, timeout=SLOW)
+    finish(first_tab)
+    expect(first_tab.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
     expect(other.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
     (answer,) = stored()
     assert answer.groups is not None
@@ -555,24 +555,24 @@ def test_a_double_click_on_submit_stores_one_answer(browser: Browser, web: Syste
 
 def test_what_two_tabs_did_offline_is_saved_by_both(browser: Browser, web: System) -> None:
     link = link_of(a_campaign(grid_size=12, budget=4), web)
-    one = at_work(browser, link)
-    other = visit(one.context, link)
+    first_tab = at_work(browser, link)
+    other = visit(first_tab.context, link)
     expect(other.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
-    one.context.set_offline(True)
+    first_tab.context.set_offline(True)
     sort_some(other, 1)
-    expect(one.locator(".tile.grouped")).to_have_count(1)
-    person = Person(one, "mouse", kind_of)
+    expect(first_tab.locator(".tile.grouped")).to_have_count(1)
+    person = Person(first_tab, "mouse", kind_of)
     for image in person.images()[4:6]:
         person.tile(image).click()
     expect(other.locator(".tile.grouped")).to_have_count(3)
-    one.context.set_offline(False)
-    for page in (one, other):
+    first_tab.context.set_offline(False)
+    for page in (first_tab, other):
         expect(page.get_by_test_id("save-state")).to_have_attribute(
             "data-state", "saved", timeout=SLOW
         )
     other.close()
-    one.reload()
-    expect(one.locator(".tile.grouped")).to_have_count(3, timeout=SLOW)
+    first_tab.reload()
+    expect(first_tab.locator(".tile.grouped")).to_have_count(3, timeout=SLOW)
 
 
 def test_work_done_offline_comes_back_although_its_lease_ran_out(
@@ -685,7 +685,9 @@ def test_broken_images_comments_and_skipped_grids_reach_the_requester(
     expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
     (answer,) = stored()
     assert answer.unseen == [images[2]]
-    remarks = wait_until("three remarks", lambda: found if len(found := told()) == 3 else None)
+    remarks = wait_until(
+        "three remarks", lambda: rows if len(rows := stored_remarks()) == 3 else None
+    )
     assert remarks == [
         ("broken_image", "", images[2]),
         ("comment", "<b>too small</b>", None),
@@ -693,10 +695,10 @@ def test_broken_images_comments_and_skipped_grids_reach_the_requester(
     ]
 
 
-def told() -> list[tuple[str, str, int | None]]:
+def stored_remarks() -> list[tuple[str, str, int | None]]:
     with transaction() as session:
         rows = session.scalars(select(Remark).order_by(Remark.created_at))
-        return [(one.kind, one.text, one.image) for one in rows]
+        return [(remark.kind, remark.text, remark.image) for remark in rows]
 
 
 def test_the_next_grids_images_are_there_before_it_is(browser: Browser, web: System) -> None:

@@ -104,11 +104,11 @@ def test_an_answer_played_back_says_what_it_is_about(
         assert submit(client, who, lease).status_code == 200
     images = [shown["image"] for shown in lease["images"]]
     answers = from_answers([images], [[0, 1] * 3], [0], campaign.n_images, 1)
-    found = answer_attributes_of(np.array([[0.05, 0.0, 0.83]]), [0, 2], answers)
+    attributes = answer_attributes_of(np.array([[0.05, 0.0, 0.83]]), [0, 2], answers)
     with transaction() as session:
         model = session.scalars(select(Model).where(Model.campaign_id == campaign.id)).one()
         model.artifact_key = f"models/{campaign.id}/test"
-    put_object(f"models/{campaign.id}/test/{FILE}", found.to_bytes())
+    put_object(f"models/{campaign.id}/test/{FILE}", attributes.to_bytes())
     open_map(page, web, owner_of(campaign), campaign)
     page.goto(f"{web.base_url}/campaigns/{campaign.id}/annotators")
     page.get_by_role("button", name="Play back annotator 0").click(timeout=SLOW)

@@ -107,12 +107,15 @@ def test_every_snippet_of_the_document_works(
         headers, body = receiver.came[1]
         reader.names["receive"](headers, body, hook.secret)
         assert verify_webhook(headers, body, hook.secret)["type"] == "campaign.finished"
-        wait_until("the log", lambda: [one.state for one in hook.deliveries()] == ["delivered"] * 2)
-    said = capsys.readouterr().out
-    assert "30 images, ['colour'] {}" in said
-    assert re.search(r"finished 24 answers, [123] models", said)
-    assert re.search(r"\(30, \d+\) image-007.png", said)
-    assert "Short has finished" in said
+        wait_until(
+            "the log",
+            lambda: [delivery.state for delivery in hook.deliveries()] == ["delivered"] * 2,
+        )
+    printed = capsys.readouterr().out
+    assert "30 images, ['colour'] {}" in printed
+    assert re.search(r"finished 24 answers, [123] models", printed)
+    assert re.search(r"\(30, \d+\) image-007.png", printed)
+    assert "Short has finished" in printed
     assert len((folder / "results" / "answers.csv").read_text().splitlines()) == 1 + 24 * 10
 
 
@@ -122,7 +125,7 @@ def test_what_may_go_wrong_has_a_type(web: System, tmp_path: Path) -> None:
     with pytest.raises(Unauthorized), Likewise(web.base_url, "lw_wrong") as nobody:
         nobody.create_collection("x")
     with Likewise(web.base_url, an_api_token(owner, "read")) as reader:
-        assert [one.name for one in reader.campaigns()] == ["Campaign"]
+        assert [listed.name for listed in reader.campaigns()] == ["Campaign"]
         with pytest.raises(Forbidden) as refused:
             reader.create_collection("x")
         assert refused.value.code == "scope_too_small"
@@ -172,12 +175,12 @@ def test_an_upload_that_was_broken_off_goes_on_where_it_was(web: System, tmp_pat
         again = likewise.collection(collection.id)
         # The first twenty in order of name: the broken one was refused.
         assert again.n_images == 19
-        told: list[tuple[int, int]] = []
-        report = again.upload(folder, lambda done, of: told.append((done, of)))
+        steps: list[tuple[int, int]] = []
+        report = again.upload(folder, lambda done, of: steps.append((done, of)))
         assert (len(report.present), len(report.added), report.n_images) == (19, 26, 45)
         assert list(report.rejected) == ["broken.png"]
-        assert told == [(20, 46), (40, 46), (46, 46)]
-        assert [one.filename for one in again.images()][:2] == ["00.png", "01.png"]
+        assert steps == [(20, 46), (40, 46), (46, 46)]
+        assert [image.filename for image in again.images()][:2] == ["00.png", "01.png"]
     with pytest.raises(FileNotFoundError):
         again.upload(tmp_path / "nowhere")
 
@@ -215,8 +218,8 @@ def test_a_request_whose_reply_was_lost_has_its_effect_once(
     busy = httpx.Response(503, headers={"Retry-After": "7"})
     line = Unsteady(client, [httpx.ReadError("lost"), busy, httpx.ReadTimeout("late")])
     with Likewise("http://testserver", token, transport=line) as likewise:
-        made = likewise.create_collection("Once")
-        assert [one.id for one in likewise.collections()] == [made.id]
+        collection = likewise.create_collection("Once")
+        assert [collection.id for collection in likewise.collections()] == [collection.id]
         assert len(line.keys) == 5
         assert len(set(line.keys[:4])) == 1
         assert line.keys[0] is not None
@@ -251,7 +254,7 @@ def test_the_client_reads_lists_to_their_end(client: TestClient) -> None:
         for name in names:
             likewise.create_collection(name)
         line.keys = []
-        assert [one.name for one in likewise.collections()] == names[::-1]
+        assert [collection.name for collection in likewise.collections()] == names[::-1]
         assert len(line.keys) == 2
         # A page is fetched when it is asked for.
         assert next(likewise.collections()).name == "104"

@@ -135,8 +135,8 @@ def check_stored(n: int) -> None:
 
 def violations(page: Page) -> list[Any]:
     page.evaluate(AXE)
-    found: list[Any] = page.evaluate("axe.run().then((result) => result.violations)")
-    return [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+    broken_rules: list[Any] = page.evaluate("axe.run().then((result) => result.violations)")
+    return [(rule["id"], [node["target"] for node in rule["nodes"]]) for rule in broken_rules]
 
 
 def check_search(page: Page) -> None:
@@ -145,7 +145,7 @@ def check_search(page: Page) -> None:
     expect(page.get_by_test_id("found")).to_have_text("4 of 120 images")
     page.get_by_label("Sort by").select_option("file name")
     expect(thumbs.first).to_have_attribute("alt", "image-000.png")
-    assert [one.get_attribute("alt") for one in thumbs.all()] == [
+    assert [thumb.get_attribute("alt") for thumb in thumbs.all()] == [
         f"image-{k:03d}.png" for k in (0, 3, 6, 9)
     ]
     thumbs.first.click()

@@ -13,8 +13,10 @@ pytestmark = pytest.mark.browser
 
 def seen() -> set[tuple[str, str, str]]:
     with transaction() as session:
-        found = session.scalars(select(CspViolation))
-        return {(one.directive, one.blocked, one.page) for one in found}
+        violations = session.scalars(select(CspViolation))
+        return {
+            (violation.directive, violation.blocked, violation.page) for violation in violations
+        }
 
 
 def test_what_chromium_blocks_is_told(web: System, browser: Browser) -> None:

@@ -129,16 +129,19 @@ def test_no_page_breaks_the_accessibility_rules_or_scrolls_sideways(
     browser: Browser, web: System
 ) -> None:
     owner = an_account()
-    told = a_campaign_with_model(owner)
+    campaign = a_campaign_with_model(owner)
     pages = {
         "home": "/",
         "account": "/account",
         "platforms": "/account/platforms",
         "new collection": "/collections/new",
-        "collection": f"/collections/{told.collection_id}",
+        "collection": f"/collections/{campaign.collection_id}",
         "new campaign": "/campaigns/new",
-        "monitor": f"/campaigns/{told.id}",
-        **{name: f"/campaigns/{told.id}/{name}" for name in (*sections_of(told), "annotation")},
+        "monitor": f"/campaigns/{campaign.id}",
+        **{
+            name: f"/campaigns/{campaign.id}/{name}"
+            for name in (*sections_of(campaign), "annotation")
+        },
     }
     wrong: dict[str, list[str]] = {}
     script_errors: list[str] = []
@@ -148,13 +151,13 @@ def test_no_page_breaks_the_accessibility_rules_or_scrolls_sideways(
         for name, address in pages.items():
             page.goto(web.base_url + address)
             check(page, f"{name} {width}", wrong)
-        page.goto(f"{web.base_url}/campaigns/new?collection={told.collection_id}")
+        page.goto(f"{web.base_url}/campaigns/new?collection={campaign.collection_id}")
         for step in ("Strategy", "Quality", "Budget", "Launch"):
             page.get_by_role("button", name=f"Next: {step}").click()
             page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
             check(page, f"wizard {step} {width}", wrong)
         page.context.close()
-    broken = [f"{name}: {one}" for name, found in wrong.items() for one in found]
+    broken = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
     if broken or script_errors:
         pytest.fail("\n".join([*broken, *script_errors]))
 
@@ -163,15 +166,15 @@ def check(page: Page, name: str, wrong: dict[str, list[str]]) -> None:
     """By light and in the dark, where only colours differ."""
     page.wait_for_load_state("networkidle") if "/campaigns/" not in page.url else None
     page.wait_for_timeout(500)
-    found = violations(page)
+    problems = violations(page)
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     if wide > 0:
-        found.append(f"the page is {wide} px too wide")
+        problems.append(f"the page is {wide} px too wide")
     page.emulate_media(color_scheme="dark")
-    found += [f"in the dark, {one}" for one in violations_of_colours(page)]
+    problems += [f"in the dark, {problem}" for problem in violations_of_colours(page)]
     page.emulate_media(color_scheme="light")
-    if found:
-        wrong[name] = found
+    if problems:
+        wrong[name] = problems
 
 
 def test_a_training_that_was_given_up_says_why_and_is_begun_anew_by_a_button(
@@ -186,9 +189,9 @@ def test_a_training_that_was_given_up_says_why_and_is_begun_anew_by_a_button(
         expect(page.get_by_test_id("reason")).to_have_text("The worker stopped during attempt 3.")
         page.get_by_test_id("jobs").locator("summary").click()
         expect(page.get_by_test_id("jobs").locator("tbody tr")).to_have_count(1)
-        found: dict[str, list[str]] = {}
-        check(page, f"failed {width}", found)
-        assert found == {}
+        problems: dict[str, list[str]] = {}
+        check(page, f"failed {width}", problems)
+        assert problems == {}
         if width == WIDTHS[0]:
             page.context.close()
     # Both clicks of somebody impatient; the first alone counts, and nothing looks wrong after it.

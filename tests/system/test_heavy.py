@@ -42,7 +42,7 @@ def routes() -> Iterator[APIRoute]:
 
 def heavy_process(web: System) -> psutil.Process | None:
     children = psutil.Process(web.processes["web"].pid).children()
-    return next((one for one in children if "likewise.heavy_server" in one.cmdline()), None)
+    return next((child for child in children if "likewise.heavy_server" in child.cmdline()), None)
 
 
 def an_annotator(http: httpx.Client, campaign: Campaign) -> dict[str, str]:

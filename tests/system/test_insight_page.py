@@ -61,10 +61,10 @@ def a_sorted_campaign(client: TestClient, owner: Account) -> Campaign:
     )
     moved = places.copy()
     moved[4] = places[25]
-    told = {**INSIGHT, "annotators": INSIGHT["annotators"][:2]}
+    insight = {**INSIGHT, "annotators": INSIGHT["annotators"][:2]}
     quality = {"held_out_accuracy": 0.6, "held_out_accuracy_error": 0.05}
-    a_model(campaign, moved, told, metrics=quality)
-    a_model(campaign, places, told, version=2, metrics=quality)
+    a_model(campaign, moved, insight, metrics=quality)
+    a_model(campaign, places, insight, version=2, metrics=quality)
     return campaign
 
 
@@ -75,7 +75,10 @@ def page(browser: Browser, web: System, owner: Account) -> Iterator[Page]:
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
     with transaction() as session:
         page.goto(create_sign_in_link(session, owner, web.base_url))
     page.get_by_role("button", name="Sign in").click()
@@ -89,8 +92,8 @@ def is_fine(page: Page) -> None:
     """Nothing to scroll sideways, and nothing that axe finds."""
     assert page.evaluate("document.documentElement.scrollWidth") == 400
     page.evaluate(Path(AXE).read_text())
-    found = page.evaluate("axe.run().then(all => all.violations.map(one => one.id))")
-    assert found == []
+    violations = page.evaluate("axe.run().then(all => all.violations.map(one => one.id))")
+    assert violations == []
 
 
 def test_from_a_strip_to_evidence_clusters_comparison_and_a_decision(
@@ -119,7 +122,7 @@ def see_strips(page: Page, root: str) -> None:
     images.last.scroll_into_view_if_needed()
     wait_until("images", lambda: first.get_by_role("img").evaluate_all(loaded))
     boxes = [box for box in (image.bounding_box() for image in images.all()) if box]
-    assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes)), (
+    assert all(box["x"] + box["width"] <= other["x"] + 0.5 for box, other in pairwise(boxes)), (
         "images of a strip overlap"
     )
     assert boxes[0]["width"] > 1.5 * boxes[10]["width"]
@@ -138,8 +141,8 @@ def see_evidence(page: Page) -> None:
     neighbours = page.get_by_test_id("neighbours")
     expect(neighbours).to_contain_text("Nearest to image-000.png")
     expect(neighbours.get_by_role("listitem")).to_have_count(10)
-    told = neighbours.get_by_role("button", name=re.compile("[1-9] together"))
-    told.first.click()
+    buttons = neighbours.get_by_role("button", name=re.compile("[1-9] together"))
+    buttons.first.click()
     dialog = page.get_by_role("dialog", name="Together or apart?")
     expect(dialog.get_by_test_id("evidence")).to_contain_text(re.compile("In [0-9]+ answers?"))
     expect(dialog.get_by_text("together", exact=True).first).to_be_visible()
@@ -160,8 +163,8 @@ def make_name_and_merge_clusters(page: Page, root: str) -> None:
     expect(page.get_by_test_id("clustering")).to_contain_text("3 clusters of 30 images")
     cards = page.locator("article[data-cluster]")
     expect(cards).to_have_count(3)
-    said = cards.locator(".words").all_inner_texts()
-    assert sorted(one.split(": ")[1] for one in said) == sorted(NAMES)
+    descriptions = cards.locator(".words").all_inner_texts()
+    assert sorted(description.split(": ")[1] for description in descriptions) == sorted(NAMES)
     with page.expect_response(lambda reply: reply.request.method == "PATCH"):
         name = cards.first.get_by_role("textbox")
         name.fill("<b>mine</b>")
@@ -178,7 +181,7 @@ def make_name_and_merge_clusters(page: Page, root: str) -> None:
     page.reload()
     expect(cards).to_have_count(2)
     with transaction() as session:
-        sizes = [len(one.clusters) for one in session.scalars(select(Clustering))]
+        sizes = [len(clustering.clusters) for clustering in session.scalars(select(Clustering))]
     assert sorted(sizes) == [2, 3]
 
 

@@ -39,7 +39,10 @@ def page(browser: Browser, web: System, owner: Account) -> Iterator[Page]:
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
     with transaction() as session:
         page.goto(create_sign_in_link(session, owner, web.base_url))
     page.get_by_role("button", name="Sign in").click()

@@ -33,13 +33,13 @@ def as_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines(system: System, name: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in system.log(name).splitlines()]
-    for line in found:
+    entries = [json.loads(line) for line in system.log(name).splitlines()]
+    for line in entries:
         assert {"time", "level", "logger", "process", "message"} <= set(line), line
         # The web server's own second process writes to the same terminal.
         assert line["process"].removesuffix("-heavy") == name
         assert line["time"].endswith("+00:00"), line
-    return found
+    return entries
 
 
 def test_no_log_holds_a_secret(own_system: System) -> None:
@@ -59,27 +59,27 @@ def test_no_log_holds_a_secret(own_system: System) -> None:
     }
     with httpx.Client(base_url=own_system.base_url, timeout=60) as http:
         replies = drive(http, link, recruitment.link_token, token)
-    assert [one.status_code for one in replies if one.status_code >= 500] == [500]
-    secrets |= {value for one in replies for value in one.cookies.values()}
+    assert [reply.status_code for reply in replies if reply.status_code >= 500] == [500]
+    secrets |= {value for reply in replies for value in reply.cookies.values()}
     run = a_crowd(own_system, campaign, annotators=2, by="features")
     run.play()
     wait_until("a training", lambda: "attempt 1" in own_system.log("worker"))
-    found = {name: lines(own_system, name) for name in ("web", "worker", "dispatcher")}
-    for name in found:
-        assert found[name], name
+    logs = {name: lines(own_system, name) for name in ("web", "worker", "dispatcher")}
+    for name in logs:
+        assert logs[name], name
         for secret in secrets:
             assert secret not in own_system.log(name), (name, secret)
-    requests = [one for one in found["web"] if one["logger"] == "likewise.requests"]
-    by_id = {one["request_id"]: one for one in requests}
+    requests = [entry for entry in logs["web"] if entry["logger"] == "likewise.requests"]
+    by_id = {entry["request_id"]: entry for entry in requests}
     for reply in replies:
         line = by_id[reply.headers["x-request-id"]]
         assert line["status"] == reply.status_code
         assert line["milliseconds"] >= 0
-    routes = {one["route"] for one in requests}
+    routes = {entry["route"] for entry in requests}
     assert {"/a/mturk/{link}", "/sign-in/{token}", "/api/v1/campaigns"} <= routes
-    assert not [one for one in requests if "?" in one["message"]]
+    assert not [entry for entry in requests if "?" in entry["message"]]
     # The error says which request it was, and where it happened.
-    [error] = [one for one in found["web"] if one["logger"] == "app.core.problems"]
+    [error] = [entry for entry in logs["web"] if entry["logger"] == "app.core.problems"]
     assert error["request_id"] == replies[-1].headers["x-request-id"]
     assert "Traceback" in error["error"]
 
@@ -135,6 +135,6 @@ def test_the_server_writes_no_addresses_of_people_or_pages(web: System) -> None:
         connection.sendall(b"NO HTTP\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
     wait_until("uvicorn's word", lambda: "Invalid HTTP request" in web.log("web"))
-    said = web.log("web")
-    assert "GET /" not in said.replace("GET /healthz 200", "")
-    assert "uvicorn.access" not in said
+    log = web.log("web")
+    assert "GET /" not in log.replace("GET /healthz 200", "")
+    assert "uvicorn.access" not in log

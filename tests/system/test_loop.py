@@ -99,8 +99,8 @@ def test_a_bins_campaign_learns_and_its_rounds_become_more_local(system: System)
             .select_from(EmbeddedImage)
             .where(EmbeddedImage.model_id == models[-1].id)
         )
-    assert [one.n_answers for one in rounds] == [20, 20, 20]
-    assert [one.state for one in rounds] == ["closed"] * 3
+    assert [closed.n_answers for closed in rounds] == [20, 20, 20]
+    assert [closed.state for closed in rounds] == ["closed"] * 3
     assert rounds[0].locality is None
     assert rounds[1].locality is not None
     assert rounds[1].locality < 0.8
@@ -126,7 +126,7 @@ def test_nobody_waits_while_a_round_is_learned(system: System) -> None:
     system.kill("worker")
     run.limit = 90
     run.play()
-    assert not [one for one in run.handouts if one.status == "wait"]
+    assert not [handout for handout in run.handouts if handout.status == "wait"]
     system.start("worker")
     wait_until("the first model", lambda: n_models(campaign) == 1)
     run.limit = 10**9
@@ -135,9 +135,11 @@ def test_nobody_waits_while_a_round_is_learned(system: System) -> None:
     check_log_against_database(run, campaign)
     # At the very end some wait whether a grid that others hold comes back; of two who ask at the
     # same moment, either may have the last.
-    last_lease = max(one.at for one in run.handouts if one.status == "leased")
-    waits = [one for one in run.handouts if one.status == "wait"]
-    assert not [one for one in waits if one.at + timedelta(seconds=one.seconds) < last_lease]
+    last_lease = max(handout.at for handout in run.handouts if handout.status == "leased")
+    waits = [handout for handout in run.handouts if handout.status == "wait"]
+    assert not [
+        handout for handout in waits if handout.at + timedelta(seconds=handout.seconds) < last_lease
+    ]
     with transaction() as session:
         rows = session.execute(select(Round.number, Grid.basis).join(Grid)).all()
         models = session.scalars(select(Model).order_by(Model.version)).all()
@@ -188,9 +190,9 @@ def test_a_crowd_of_two_kinds_is_told_apart_and_asked_about_one_attribute(
     run.limit = 80
     run.play()
     wait_until("the first model", lambda: newest_insight(campaign) is not None)
-    told = newest_insight(campaign)
-    assert told is not None
-    names = {frozenset((a["low"] + a["high"])[:2]): a["index"] for a in told["attributes"]}
+    insight = newest_insight(campaign)
+    assert insight is not None
+    names = {frozenset((a["low"] + a["high"])[:2]): a["index"] for a in insight["attributes"]}
     assert set(names) == {frozenset(("red", "blue")), frozenset(("tiny", "huge"))}
 
     size = names[frozenset(("tiny", "huge"))]
@@ -200,11 +202,14 @@ def test_a_crowd_of_two_kinds_is_told_apart_and_asked_about_one_attribute(
     run.play()
     wait_until("the campaign to end", lambda: is_finished(campaign))
     check_log_against_database(run, campaign)
-    told = newest_insight(campaign)
-    assert told is not None
+    insight = newest_insight(campaign)
+    assert insight is not None
     favourites = {
-        one["annotator"]: max(range(8), key=lambda k, one=one: one["preference"][k])  # type: ignore[misc]
-        for one in told["annotators"]
+        annotator["annotator"]: max(
+            range(8),
+            key=lambda k, annotator=annotator: annotator["preference"][k],  # type: ignore[misc]
+        )
+        for annotator in insight["annotators"]
     }
     colour = names[frozenset(("red", "blue"))]
     theirs = true_favourites(run, (colour, size))
@@ -219,7 +224,7 @@ def test_a_crowd_of_two_kinds_is_told_apart_and_asked_about_one_attribute(
         about = session.scalars(
             select(Grid).where(Grid.round_id == last.id, Grid.purpose == "attribute")
         ).all()
-        images = {one.position: one.attributes for one in session.scalars(select(Image))}
+        images = {image.position: image.attributes for image in session.scalars(select(Image))}
     assert len(about) == 35
     assert {grid.attribute for grid in about} == {size}
 

@@ -55,7 +55,7 @@ def _publish(campaign: Campaign, places: np.ndarray, version: int) -> None:
     table = np.full((N, 2), 0.02)
     table[np.arange(N), TRUE] = 0.98
     table[3] = [0.55, 0.45]
-    told, _ = memberships_of(table, np.arange(N) < 15)
+    memberships, _ = memberships_of(table, np.arange(N) < 15)
     clusters = [
         {
             "index": index,
@@ -79,8 +79,8 @@ def _publish(campaign: Campaign, places: np.ndarray, version: int) -> None:
             select(Model).where(Model.campaign_id == campaign.id, Model.version == version)
         ).one()
         model.artifact_key = f"models/{campaign.id}/{version}"
-        put_object(f"{model.artifact_key}/{FILE}", told.to_bytes())
-        own = own_clusters(told, places, Described(([], [], []), None), 0)
+        put_object(f"{model.artifact_key}/{FILE}", memberships.to_bytes())
+        own = own_clusters(memberships, places, Described(([], [], []), None), 0)
         store_own_clusters(session, model, own)
 
 
@@ -91,7 +91,10 @@ def page(browser: Browser, web: System, owner: Account) -> Iterator[Page]:
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
     with transaction() as session:
         page.goto(create_sign_in_link(session, owner, web.base_url))
     page.get_by_role("button", name="Sign in").click()

@@ -120,7 +120,7 @@ def test_a_task_in_a_foreign_frame_from_preview_to_submitted(
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
     asked: list[str] = []
-    page.on("request", lambda one: asked.append(one.url))
+    page.on("request", lambda request: asked.append(request.url))
 
     page.goto(f"{mturk.state.options.worker_site}/hits/{hit}?worker={WORKER}")
     look = frame_of(page)
@@ -157,20 +157,20 @@ def test_a_task_in_a_foreign_frame_from_preview_to_submitted(
     expect(person.page.get_by_text("No connection.")).to_be_visible()
     context.set_offline(False)
     expect(frame_of(page).get_by_text("Your work was submitted")).to_be_visible(timeout=SLOW)
-    (one,) = mturk.state.assignments.values()
-    assert (one.worker_id, one.state in ("Submitted", "Approved")) == (WORKER, True)
+    (assignment,) = mturk.state.assignments.values()
+    assert (assignment.worker_id, assignment.state in ("Submitted", "Approved")) == (WORKER, True)
     assert states() == [("completed", True)]
     assert rows() == {"annotator": 1, "assignment": 1, "answer": n_grids + 1}
     context.close()
 
     owed: Paid = Counter(
         {
-            (one.assignment_id, WORKER, "reward", REWARD): 1,
-            (one.assignment_id, WORKER, "bonus", 5): 1,
+            (assignment.assignment_id, WORKER, "reward", REWARD): 1,
+            (assignment.assignment_id, WORKER, "bonus", 5): 1,
         }
     )
     wait_until("the payments", lambda: paid_by_mturk(mturk.state) == owed)
-    assert [one.state for one in mturk.state.assignments.values()] == ["Approved"]
+    assert [assignment.state for assignment in mturk.state.assignments.values()] == ["Approved"]
     wait_until("the ledger to hear of it", lambda: payment_states() == ["paid", "paid"])
     assert paid_by_ledger(campaign_id()) == owed
 
@@ -272,7 +272,7 @@ def test_who_may_not_go_on_is_told_why_and_work_waits_until_it_is_handed_in(
     page.reload()
     frame_of(page).get_by_test_id("hand-in").click()
     expect(frame_of(page).get_by_text("Your work was submitted")).to_be_visible(timeout=SLOW)
-    assert [one.state for one in mturk.state.assignments.values()] == ["Submitted"]
+    assert [assignment.state for assignment in mturk.state.assignments.values()] == ["Submitted"]
     page.close()
 
 

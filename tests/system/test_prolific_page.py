@@ -131,7 +131,10 @@ def test_people_of_prolific_come_and_go_back(
     headers = {"Authorization": f"Token {prolific.token}"}
     [study] = parse_qs(urlsplit(address).query)["STUDY_ID"]
     list_of = f"{prolific.url}/api/v1/studies/{study}/submissions/"
-    found = httpx.get(list_of, headers=headers).raise_for_status().json()["results"]
-    returned = sorted((one["status"], one["return_requested"] is not None) for one in found)
+    submissions = httpx.get(list_of, headers=headers).raise_for_status().json()["results"]
+    returned = sorted(
+        (submission["status"], submission["return_requested"] is not None)
+        for submission in submissions
+    )
     assert returned == [("AWAITING REVIEW", False), ("AWAITING REVIEW", True)]
     page.close()

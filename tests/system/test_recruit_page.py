@@ -79,14 +79,17 @@ def page(browser: Browser, system: System, owner: Account) -> Iterator[Page]:
     page.set_default_timeout(SLOW)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
     with transaction() as session:
         page.goto(create_sign_in_link(session, owner, system.base_url))
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     yield page
     context.close()
-    assert [one for one in complaints if "403" not in one] == []
+    assert [complaint for complaint in complaints if "403" not in complaint] == []
 
 
 def is_fine(page: Page) -> None:
@@ -138,8 +141,8 @@ def plan_and_try_out(page: Page) -> None:
     planner.get_by_role("button", name="Dry run").click()
     expect(planner).to_contain_text("Nothing has been published yet")
     expect(planner).to_contain_text("2 tasks (HITs) for 9 + 1 places")
-    told = planner.get_by_test_id("costs").get_by_role("cell").all_inner_texts()
-    assert told == ["$12.00", "$2.40", "$5.00", "$1.00", "$20.40"]
+    costs = planner.get_by_test_id("costs").get_by_role("cell").all_inner_texts()
+    assert costs == ["$12.00", "$2.40", "$5.00", "$1.00", "$20.40"]
     is_fine(page)
 
 

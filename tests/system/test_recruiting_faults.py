@@ -143,7 +143,7 @@ def a_play(
 
 def new_people(turk: Emulator, n: int) -> list[str]:
     with turk.state.lock:
-        return [one.worker_id for one in add_workers(turk.state, NewWorkers(count=n))]
+        return [worker.worker_id for worker in add_workers(turk.state, NewWorkers(count=n))]
 
 
 def by_the_command(turk: Emulator, campaign: Campaign, n: int) -> list[WorkSession]:
@@ -156,7 +156,7 @@ def by_the_command(turk: Emulator, campaign: Campaign, n: int) -> list[WorkSessi
 def fill(play: MarketPlay, places: int, others: Callable[[int], list[WorkSession]]) -> None:
     """Others come until every place is handed in."""
     for _ in range(5):
-        missing = places - sum(one.end == "handed_in" for one in play.log)
+        missing = places - sum(work_session.end == "handed_in" for work_session in play.log)
         if missing:
             play.log.extend(others(missing))
 
@@ -165,7 +165,9 @@ def kill_on_the_way(system: System, play: MarketPlay, places: int) -> None:
     for share, name in KILLED:
         wait_until(
             f"{share:.0%} of the work",
-            lambda share=share: sum(one.end == "handed_in" for one in play.log) >= share * places,  # type: ignore[misc]
+            lambda share=share: (  # type: ignore[misc]
+                sum(work_session.end == "handed_in" for work_session in play.log) >= share * places
+            ),
         )
         system.kill(name)
         system.start(name)
@@ -201,7 +203,9 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
         time_runs_out(turk)
         fill(play, PLACES, lambda n: by_the_command(turk, campaign, n))
         wait_until("the rewards", lambda: states(requester, recruitment)["paid"] >= PLACES)
-        extras = [one.owed_cents[1] for one in play.log if one.owed_cents[1]]
+        extras = [
+            work_session.owed_cents[1] for work_session in play.log if work_session.owed_cents[1]
+        ]
         purse.limit_cents += 2_000
         requester.put(
             f"/recruitments/{recruitment}/limit", {"spend_limit_cents": purse.limit_cents}
@@ -212,7 +216,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
         wait_until("the books to agree", lambda: agrees(requester, recruitment, owed.total()))
     check(turk, campaign, play, owed)
     assert 0 < sum(extras) < room
-    assert len(extras) < sum(one.end == "handed_in" for one in play.log) / 2
+    assert len(extras) < sum(work_session.end == "handed_in" for work_session in play.log) / 2
     assert states(requester, recruitment)["held"] == 0
     assert purse.passed == []
     assert purse.most * 100 > PLACES * (REWARD + FEE)
@@ -240,9 +244,9 @@ def opened(requester: Requester, owner: Account, limit_cents: int) -> str:
             "exclude_former": True,
         },
     }
-    made = requester.post("/recruitments", plan)
-    requester.post(f"/recruitments/{made['id']}/open")
-    return str(made["id"])
+    recruitment = requester.post("/recruitments", plan)
+    requester.post(f"/recruitments/{recruitment['id']}/open")
+    return str(recruitment["id"])
 
 
 def are_up(turk: Emulator) -> bool:
@@ -258,23 +262,27 @@ def time_runs_out(turk: Emulator) -> None:
 
 def states(requester: Requester, recruitment: str) -> Counter[str]:
     hurry()
-    found = requester.get(f"/recruitments/{recruitment}/reconciliation")
-    return Counter(found["payments"])
+    reconciliation = requester.get(f"/recruitments/{recruitment}/reconciliation")
+    return Counter(reconciliation["payments"])
 
 
 def agrees(requester: Requester, recruitment: str, n_paid: int) -> bool:
     """Whether nothing is left to look at, and so many payments were made."""
     hurry()
-    found = requester.get(f"/recruitments/{recruitment}/reconciliation")
+    reconciliation = requester.get(f"/recruitments/{recruitment}/reconciliation")
     # Told if the test fails.
-    print(found["payments"], f"of {n_paid}:", found["differences"])
-    return bool(found["differences"] == [] and found["payments"] == {"paid": n_paid})
+    print(reconciliation["payments"], f"of {n_paid}:", reconciliation["differences"])
+    return bool(
+        reconciliation["differences"] == [] and reconciliation["payments"] == {"paid": n_paid}
+    )
 
 
 def thank_some(requester: Requester, play: MarketPlay) -> Paid:
     """Bonuses of the requester's own, for people who may get another by the rules."""
     by_assignment = {
-        one.place.assignment: one.place.worker for one in play.log if one.end == "handed_in"
+        work_session.place.assignment: work_session.place.worker
+        for work_session in play.log
+        if work_session.end == "handed_in"
     }
     listed = wait_until("the submissions", lambda: requester.get("/submissions")["items"])
     thanked: Paid = Counter()
@@ -286,15 +294,17 @@ def thank_some(requester: Requester, play: MarketPlay) -> Paid:
 
 
 def check(turk: Emulator, campaign: Campaign, play: MarketPlay, owed: Paid) -> None:
-    ends = Counter(one.end for one in play.log)
+    ends = Counter(work_session.end for work_session in play.log)
     assert ends["handed_in"] == PLACES
     # Who comes last may find all places taken, also one who would have left.
     assert 0 < ends["returned"] <= LEAVE
     assert 0 < ends["abandoned"] <= LEAVE
     assert ends["lost"] == 0
-    assert {one.code for one in play.log if one.end == "refused"} <= {"took_part_before"}
+    assert {work_session.code for work_session in play.log if work_session.end == "refused"} <= {
+        "took_part_before"
+    }
     assert paid_by_ledger(campaign.id) == owed
     assert paid_by_mturk(turk.state) == owed
     assert max(owed.values()) == 1
-    struck = Counter(one.get("outcome") for one in turk.state.calls)
+    struck = Counter(call.get("outcome") for call in turk.state.calls)
     assert all(struck[rule.kind] for rule in CALLS)

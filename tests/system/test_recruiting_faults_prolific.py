@@ -159,9 +159,9 @@ def opened(requester: Requester, account: str) -> str:
         "spend_limit_cents": LIMIT,
         "settings": settings,
     }
-    made = requester.post("/recruitments", plan)
-    requester.post(f"/recruitments/{made['id']}/open")
-    return str(made["id"])
+    recruitment = requester.post("/recruitments", plan)
+    requester.post(f"/recruitments/{recruitment['id']}/open")
+    return str(recruitment["id"])
 
 
 def a_play(system: System, prolific: Emulator, campaign: Campaign) -> MarketPlay:
@@ -202,8 +202,8 @@ def settle_parked(requester: Requester, prolific: Emulator, campaign: Campaign) 
 
 
 def check(prolific: Emulator, campaign: Campaign, play: MarketPlay) -> None:
-    ends = Counter(one.end for one in play.log)
-    codes = {one.code for one in play.log if one.end == "refused"}
+    ends = Counter(work_session.end for work_session in play.log)
+    codes = {work_session.code for work_session in play.log if work_session.end == "refused"}
     assert codes == set()
     assert ends == {
         "handed_in": PLACES,
@@ -214,7 +214,7 @@ def check(prolific: Emulator, campaign: Campaign, play: MarketPlay) -> None:
     assert paid_by_ledger(campaign.id) == owed(play)
     assert paid_by_prolific(prolific) == owed(play)
     assert max(owed(play).values()) == 1
-    spent = -sum(one.amount for one in prolific.state.wallet.journal if one.kind != "deposit")
+    spent = -sum(entry.amount for entry in prolific.state.wallet.journal if entry.kind != "deposit")
     assert 0 < spent <= LIMIT
     struck = {call.fault for call in prolific.state.calls}
     assert set(STRIKING) <= struck
@@ -228,17 +228,19 @@ def check(prolific: Emulator, campaign: Campaign, play: MarketPlay) -> None:
 
 
 def owed(play: MarketPlay) -> Paid:
-    found = owed_to_workers(play.log)
-    for one in play.log:
-        if one.end == "screened_out":
-            found[one.place.assignment, one.place.worker, "screen_out", SCREEN_OUT] += 1
-    return found
+    payments = owed_to_workers(play.log)
+    for work_session in play.log:
+        if work_session.end == "screened_out":
+            payments[
+                work_session.place.assignment, work_session.place.worker, "screen_out", SCREEN_OUT
+            ] += 1
+    return payments
 
 
 def paid_by_prolific(prolific: Emulator) -> Paid:
     kinds = {"reward": "reward", "bonus": "bonus", "screen-out": "screen_out", "partial": "partial"}
     return Counter(
-        (one.submission or "", one.participant or "", kinds[one.kind], -one.amount)
-        for one in prolific.state.wallet.journal
-        if one.part == "money" and one.kind in kinds
+        (entry.submission or "", entry.participant or "", kinds[entry.kind], -entry.amount)
+        for entry in prolific.state.wallet.journal
+        if entry.part == "money" and entry.kind in kinds
     )

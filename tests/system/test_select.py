@@ -68,15 +68,15 @@ def test_seven_label_a_collection_and_the_guesser_is_found(system: System) -> No
     ended = reloaded(campaign.id)
     with transaction() as session:
         model = get_model(session, session.get_one(Campaign, campaign.id))
-    told = read_labels(ended, model)
-    right = ((told.probability > 0.5) == truth).mean()
+    labels = read_labels(ended, model)
+    right = ((labels.probability > 0.5) == truth).mean()
     assert ended.n_answers <= 0.85 * ended.budget, (ended.n_answers, model.metrics)
     # One run of 180 images: a standard error of 0.02.
     assert right >= TARGET - 0.06, (right, model.metrics)
     assert model.insight is not None
     assert "expected to" in (model.insight["enough"] or "")
     jury = model.insight["jury"]
-    worst = min(jury, key=lambda one: one["sensitivity"] + one["specificity"])
+    worst = min(jury, key=lambda annotator: annotator["sensitivity"] + annotator["specificity"])
     lease = next(entry.lease for entry in run.log if entry.annotator == GUESSER)
     with transaction() as session:
         guesser = session.scalars(
@@ -86,11 +86,13 @@ def test_seven_label_a_collection_and_the_guesser_is_found(system: System) -> No
     for method in ("majority", "dawid_skene", "glad"):
         # With some 45 votes a quality is known to 0.07: which of two is the least may be chance.
         # Where images have one vote each, a majority is everybody's own.
-        assert worst["quality"][method] <= np.median([one["quality"][method] for one in jury]), jury
+        assert worst["quality"][method] <= np.median(
+            [annotator["quality"][method] for annotator in jury]
+        ), jury
 
     headers = {"Authorization": f"Bearer {an_api_token(owner)}"}
     with httpx.Client(base_url=system.base_url, headers=headers, timeout=30) as client:
         reply = client.get(f"/api/v1/campaigns/{campaign.id}/export/labels.csv")
     lines = list(csv.DictReader(io.StringIO(reply.text)))
     assert len(lines) == N_IMAGES
-    assert [line["label"] == "yes" for line in lines] == (told.probability > 0.5).tolist()
+    assert [line["label"] == "yes" for line in lines] == (labels.probability > 0.5).tolist()

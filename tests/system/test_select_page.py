@@ -46,8 +46,12 @@ def voted(page: Page) -> dict[int, int]:
         "all => all.map(one => [one.dataset.image, one.getAttribute('aria-label')])"
     )
     names = {"yes": YES, "no": NO, "unsure": UNSURE}
-    found = {int(image): re.match(r"Image \d+, (\w+)", label) for image, label in labels}
-    return {k: names[one[1]] for k, one in found.items() if one is not None and one[1] in names}
+    matches = {int(image): re.match(r"Image \d+, (\w+)", label) for image, label in labels}
+    return {
+        k: names[match[1]]
+        for k, match in matches.items()
+        if match is not None and match[1] in names
+    }
 
 
 def votes_of(answer: Answer) -> dict[int, int]:
@@ -266,7 +270,7 @@ def test_no_page_breaks_the_accessibility_rules(browser: Browser, web: System) -
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     check("help")
-    assert {name: found for name, found in seen.items() if found} == {}
+    assert {name: problems for name, problems in seen.items() if problems} == {}
 
 
 @pytest.mark.parametrize(

@@ -49,15 +49,15 @@ def test_four_hundred_images_asked_about_place_all(system: System) -> None:
             select(Clustering).where(Clustering.model_id == models[-1].id)
         ).one()
         rows = session.scalars(select(Image.attributes).order_by(Image.position)).all()
-    told = read_memberships(reloaded(campaign.id), models[-1])
+    memberships = read_memberships(reloaded(campaign.id), models[-1])
     true = np.array([COLOURS.index(row["colour"]) for row in rows])
     assert len(shown) <= ASKED
-    assert len(places) == len(told) == len(stored.labels) == N_IMAGES
-    assert told.asked.sum() == len(shown)
-    unasked = ~told.asked
+    assert len(places) == len(memberships) == len(stored.labels) == N_IMAGES
+    assert memberships.asked.sum() == len(shown)
+    unasked = ~memberships.asked
     # Rows: clusters; columns: what the images show.
-    found = np.zeros((told.n_clusters, len(COLOURS)), np.int64)
-    np.add.at(found, (told.cluster[unasked], true[unasked]), 1)
-    assert found.max(axis=1).sum() > 0.9 * unasked.sum(), (found, models[-1].metrics)
+    counts = np.zeros((memberships.n_clusters, len(COLOURS)), np.int64)
+    np.add.at(counts, (memberships.cluster[unasked], true[unasked]), 1)
+    assert counts.max(axis=1).sum() > 0.9 * unasked.sum(), (counts, models[-1].metrics)
     assert 2 <= models[-1].metrics["clusters"] <= 8
     assert [model.round_number for model in models][-1] == 2

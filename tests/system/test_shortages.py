@@ -52,7 +52,7 @@ def answer(*people: Person) -> None:
 
 def jobs() -> list[tuple[str, int]]:
     with transaction() as session:
-        return [(one.state, one.attempts) for one in session.scalars(select(Job))]
+        return [(job.state, job.attempts) for job in session.scalars(select(Job))]
 
 
 def check_all_is_there(people: int = 2) -> None:
@@ -107,7 +107,7 @@ def test_while_postgresql_has_no_connections_everybody_is_told_and_all_goes_on_a
     sign_in(http, owner)
     answer(ada, bob, bob)
     lease = ada.lease()
-    pids = {name: one.pid for name, one in system.processes.items()}
+    pids = {name: process.pid for name, process in system.processes.items()}
     with no_connections(servers, system):
         refused = ada.submit(lease)
         assert (refused.status_code, refused.json()["code"]) == (503, "database_unavailable")
@@ -125,8 +125,8 @@ def test_while_postgresql_has_no_connections_everybody_is_told_and_all_goes_on_a
     assert wait_until("service", lambda: ada.submit(lease).status_code == 200)
     check_all_is_there()
     assert http.get(f"/campaigns/{campaign.id}").status_code == 200
-    assert {name: one.pid for name, one in system.processes.items()} == pids
-    assert all(one.poll() is None for one in system.processes.values())
+    assert {name: process.pid for name, process in system.processes.items()} == pids
+    assert all(process.poll() is None for process in system.processes.values())
 
 
 # --- A clock that jumps -------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_clock_that_jumps_by_an_hour_and_back_loses_nothing(
     ada, bob = (a_person(http, campaign, f"annotator-{k:06d}") for k in range(2))
     answer(ada, bob)
     # Both sit over a grid, for longer than a lease when the clock goes on.
-    leases = [(one, one.lease()) for one in (ada, bob)]
+    leases = [(person, person.lease()) for person in (ada, bob)]
     for by in (first, -first):
         clock_was_set(by)
         person, lease = leases.pop()

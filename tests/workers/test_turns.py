@@ -46,8 +46,8 @@ def asked_for(owner: Account, n: int, kind: str = LEARN) -> list[UUID]:
 def handed_over() -> set[UUID | None]:
     """Jobs and imports of which Celery was told."""
     with transaction() as session:
-        told = OutboxMessage.dispatched_at.is_not(None)
-        return set(session.scalars(select(OutboxMessage.job_id).where(told)))
+        is_dispatched = OutboxMessage.dispatched_at.is_not(None)
+        return set(session.scalars(select(OutboxMessage.job_id).where(is_dispatched)))
 
 
 def set_state(job_id: UUID, state: str) -> None:
@@ -88,7 +88,7 @@ def test_a_job_whose_message_was_lost_does_not_wait_for_itself() -> None:
     """Nor does it let others of its account before it: Celery may have the first one still."""
     jobs = asked_for(an_account(), 5)
     relay()
-    for n_told in (2, 3, 4):
+    for n_dispatched in (2, 3, 4):
         with transaction() as session:
             long_ago = OutboxMessage.dispatched_at - get_settings().redispatch_seconds * SECOND
             session.execute(update(OutboxMessage).values(dispatched_at=long_ago))
@@ -96,10 +96,10 @@ def test_a_job_whose_message_was_lost_does_not_wait_for_itself() -> None:
             assert requeue_lost_jobs(session) == 2
         relay()
         with transaction() as session:
-            told = session.scalars(
+            dispatched = session.scalars(
                 select(OutboxMessage.job_id).where(OutboxMessage.dispatched_at.is_not(None))
             )
-            assert Counter(told) == dict.fromkeys(jobs[:2], n_told)
+            assert Counter(dispatched) == dict.fromkeys(jobs[:2], n_dispatched)
 
 
 def test_imports_of_an_account_go_one_after_the_other() -> None:
