@@ -126,7 +126,7 @@ def _require_none_on_its_way(session: Session, recruitment: Recruitment) -> None
         select(ChannelCall.id)
         .where(
             ChannelCall.recruitment_id == recruitment.id,
-            ChannelCall.deed.in_(("publish", "compensate")),
+            ChannelCall.action.in_(("publish", "compensate")),
             ChannelCall.state.in_(("due", "running")),
             ChannelCall.attempts > 0,
         )

@@ -160,17 +160,17 @@ def revoke_invitation(
     return InvitationOut.of(shown)
 
 
-@api.post("/links/{link_id}/{deed}")
+@api.post("/links/{link_id}/{action}")
 def act_on_link(
     campaign_id: UUID,
     link_id: UUID,
-    deed: Literal["pause", "resume", "stop"],
+    action: Literal["pause", "resume", "stop"],
     session: DatabaseSession,
     account: SignedIn,
 ) -> LinkOut:
     """Pause, stop or reopen a link. While it is closed, no new people can start, and people at work
     can finish."""
-    return _link_out(session, links.act_on_link(session, account, campaign_id, link_id, deed))
+    return _link_out(session, links.act_on_link(session, account, campaign_id, link_id, action))
 
 
 @api.get("/owed")

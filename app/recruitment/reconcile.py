@@ -273,7 +273,7 @@ def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
     report may then be outdated, and money for open places must not seem free."""
     moved = select(ChannelCall.id).where(
         ChannelCall.posting_id == posting.id,
-        ChannelCall.deed.in_(("publish", "extend", "pause", "resume", "stop")),
+        ChannelCall.action.in_(("publish", "extend", "pause", "resume", "stop")),
         or_(ChannelCall.state == "running", ChannelCall.ended_at.between(asked, latest_now())),
     )
     return session.scalar(moved.limit(1)) is not None
@@ -294,7 +294,7 @@ def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: 
     elif seen.status.state == "open" and posting.state == "closed":
         waiting = select(ChannelCall.id).where(
             ChannelCall.posting_id == posting.id,
-            ChannelCall.deed == "stop",
+            ChannelCall.action == "stop",
             ChannelCall.state.in_(("due", "running")),
         )
         if recruitment.state == "stopped" and session.scalar(waiting) is None:

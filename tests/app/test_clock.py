@@ -326,7 +326,7 @@ def recruited(environment: dict[str, str]) -> Recruitment:
     made = a_recruitment(owner, a_campaign(owner))
     a_payment(made, a_submission(made))
     with transaction() as session:
-        session.add(ChannelCall(recruitment_id=made.id, deed="publish"))
+        session.add(ChannelCall(recruitment_id=made.id, action="publish"))
     return made
 
 

@@ -104,7 +104,7 @@ def test_a_recruitment_is_opened_once_however_many_ask(owner: Account, campaign:
         assert sum(pool.map(open_it, range(8))) == 1
     with transaction() as session:
         postings = session.scalars(select(Posting).order_by(Posting.number)).all()
-        deeds = session.scalars(select(ChannelCall.deed)).all()
+        deeds = session.scalars(select(ChannelCall.action)).all()
     assert [one.places for one in postings] == [9, 9, 2]
     assert deeds == ["publish"] * 3
 

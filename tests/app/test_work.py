@@ -167,7 +167,7 @@ def test_claims_are_renewed_until_the_block_ends_or_another_attempt_begins() -> 
     with transaction() as session:
         calls = [
             ChannelCall(
-                recruitment_id=recruitment.id, deed="notify", state="running", attempts=attempts
+                recruitment_id=recruitment.id, action="notify", state="running", attempts=attempts
             )
             for attempts in (1, 2)
         ]
