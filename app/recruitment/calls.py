@@ -43,7 +43,7 @@ Action = Literal[
     "compensate",
 ]
 LINK = "recruitment-link"
-HOOK_SEAL = "channel-hooks"
+HOOK_PURPOSE = "channel-hooks"
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
     recruitment = session.get_one(Recruitment, call.recruitment_id)
     if call.action == "notify":
         account = session.get_one(ChannelAccount, recruitment.channel_account_id)
-        account.hook_secret = encrypt(HOOK_SEAL, reply["secret"].encode())
+        account.hook_secret = encrypt(HOOK_PURPOSE, reply["secret"].encode())
     if call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
         if call.action in ("publish", "compensate"):

@@ -264,7 +264,7 @@ class Asks:
 
     def _owe(self, session: Session, *, awaits_word: bool) -> Payment:
         found = locked(session, Recruitment, self.recruitment_id)
-        owed = ledger.Owed("bonus", f"rule:{uuid4().hex}", BONUS, "By a rule", awaits_word)
+        owed = ledger.NewPayment("bonus", f"rule:{uuid4().hex}", BONUS, "By a rule", awaits_word)
         row = session.get_one(Submission, self.row)
         return ledger.owe(session, found, owed, assignment=None, submission=row)
 

@@ -189,7 +189,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
     purse = Purse(turk.state, PLACES * (REWARD + FEE) + room)
     recruitment = opened(requester, owner, purse.limit_cents)
     play = a_play(own_system, turk, campaign)
-    play.habits = WorkerBehaviour(
+    play.behaviour = WorkerBehaviour(
         returns=LEAVE / FIRST, abandons=LEAVE / FIRST, twice=0.2, extras=0.5, greedy=0.1
     )
     with purse.watched():
@@ -201,7 +201,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
         time_runs_out(turk)
         fill(play, PLACES, lambda n: by_the_command(turk, campaign, n))
         wait_until("the rewards", lambda: states(requester, recruitment)["paid"] >= PLACES)
-        extras = [one.owed_cents[1] for one in play.log if one.owed_cents[1]]
+        extras = [one.earned_cents[1] for one in play.log if one.earned_cents[1]]
         purse.limit_cents += 2_000
         requester.put(
             f"/recruitments/{recruitment}/limit", {"spend_limit_cents": purse.limit_cents}
