@@ -54,6 +54,11 @@ class PollAttempt(PlatformAttempt):
     postings: list[tuple[UUID, PostingRef]]
     began: datetime
 
+    @property
+    def number(self) -> None:
+        """Checks are not counted: two at once see the same, and what they take in is compared with
+        what is known."""
+
 
 @dataclass(frozen=True)
 class Seen:

@@ -195,7 +195,7 @@ def _park(session: Session, delivery_id: UUID, reason: str) -> None:
     entry = {"at": now.isoformat(timespec="seconds"), "status": None, "said": reason, "seconds": 0}
     session.execute(
         update(Delivery)
-        .where(Delivery.id == delivery_id)
+        .where(Delivery.id == delivery_id, Delivery.state == "pending")
         .values(
             state="failed",
             ended_at=now,
