@@ -51,7 +51,7 @@ EMPTY_NAMES = {"told", "one", "found", "made", "said", "deed"}
 # An old word must not be a part of a name: payment_owed, OwedRow.
 OLD_PARTS = re.compile(
     r"(?:^|_)(?:deeds?|jury|jurors?|foretells?|foretold|owed|purse|books|wall|walled|confined?"
-    r"|anew|hundredths|speakers?|habits?|stints?|seal|seals|sealed|unseal|unsealed|likeness"
+    r"|anew|beside|alike|hundredths|speakers?|habits?|stints?|seal|seals|sealed|unseal|unsealed|likeness"
     r"|bears?_out|hand(?:s|ed)?_in|handing_in)(?:_|$)"
 )
 # Classes; the words themselves are ordinary.
