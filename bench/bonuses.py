@@ -41,13 +41,13 @@ def main() -> None:
 def measured(turk: Emulator, people: int) -> str:
     owner = an_account()
     campaign = a_campaign(owner, budget=40, grids_per_assignment=2, reward_cents=100)
-    owed = bonuses.owe_bonuses(bonuses.paid_work(turk, owner, campaign, people), EACH)
+    payments = bonuses.owe_bonuses(bonuses.paid_work(turk, owner, campaign, people), EACH)
     turk.state.faults, before = Faults(bonuses.FAULTS), len(turk.state.calls)
     began = time.perf_counter()
     bonuses.pay_all()
     seconds = time.perf_counter() - began
     paid = Counter((where, cents) for where, cents, _ in bonuses.paid_bonuses(turk))
-    assert paid == Counter(owed.keys()), "a bonus is missing, or was paid twice"
+    assert paid == Counter(payments.keys()), "a bonus is missing, or was paid twice"
     there, here = bonuses.total(turk, "bonus"), bonuses.ledger_cents(campaign.id)
     assert there * 100 == Decimal(here), f"{there} there, {here} cents in the ledger"
     calls = list(turk.state.calls)[before:]
@@ -62,7 +62,7 @@ same machine, {bonuses.THREADS} threads. A time-out of the emulator lasts {
 
 | | |
 |---|---|
-| bonuses owed, for {people} people | {len(owed)} |
+| bonuses owed, for {people} people | {len(payments)} |
 | calls of the platform's API | {len(calls)} |
 | of these failed | {struck} ({struck / len(calls):.0%}), {after} after their effect |
 | bonuses paid more than once, or not at all | 0 |

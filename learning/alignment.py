@@ -25,11 +25,11 @@ def matching_columns(
     candidate = embedding[:rows] - embedding[:rows].mean(axis=0)
     norms = np.linalg.norm(reference, axis=0)[:, None] * np.linalg.norm(candidate, axis=0)[None, :]
     correlation = reference.T @ candidate / np.maximum(norms, 1e-12)
-    likeness = np.abs(correlation)
+    similarity = np.abs(correlation)
     if shared is not None:
         # Without shared answers, positions decide.
-        likeness = shared / max(float(shared.sum()), 1e-12) + 1e-3 * likeness / k
-    _, order = linear_sum_assignment(-likeness)
+        similarity = shared / max(float(shared.sum()), 1e-12) + 1e-3 * similarity / k
+    _, order = linear_sum_assignment(-similarity)
     sign = np.where(correlation[np.arange(k), order] < 0, -1.0, 1.0)
     return np.asarray(order, np.int64), sign
 

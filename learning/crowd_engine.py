@@ -18,7 +18,7 @@ from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, HeldOut, Settings
 from learning.crowd_places import place_variance
 from learning.evidence import Evidence
 from learning.groupings import Groupings
-from learning.latent.habits import grid_spread
+from learning.latent.behaviour import grid_spread
 from learning.latent.model import LatentAttributes
 from learning.latent.pair_model import N_LEVELS
 from learning.layout import Layout, lay_out
@@ -88,11 +88,11 @@ class CrowdEngine:
         if not self.shows_attributes:
             typical = 1.0 - torch.sigmoid(self.pooled.error)
             return self._single(typical.expand(len(images)))
-        habits = self.latent.habits.typical()
+        behaviour = self.latent.behaviour.typical()
         present = images >= 0
         spread = grid_spread(self.latent.pairs, images.clamp(min=0), present)
         nobody = torch.zeros(len(images), dtype=torch.int64)
-        return self._numbered(self.latent.attributes(habits.log_probability(nobody, spread)))
+        return self._numbered(self.latent.attributes(behaviour.log_probability(nobody, spread)))
 
     def attribute_probability(self, groupings: Groupings, before_grouping: bool) -> FloatArray:
         """(G, K) probability that an answer is about each attribute; the rest to 1 is none."""
@@ -245,10 +245,10 @@ class CrowdEngine:
         return self._numbered(levels.sum(dim=2))
 
     def _ordinary_classes(self) -> tuple[Tensor, Tensor]:
-        habits = self.latent.habits
-        everyone = torch.arange(len(habits.detail))
-        ordinary = habits.spread_mean.expand(len(everyone), -1)
-        probability = habits.log_probability(everyone, ordinary).exp()
+        behaviour = self.latent.behaviour
+        everyone = torch.arange(len(behaviour.detail))
+        ordinary = behaviour.spread_mean.expand(len(everyone), -1)
+        probability = behaviour.log_probability(everyone, ordinary).exp()
         n_clean = self.latent.n_attributes * N_LEVELS
         levels = probability[:, :n_clean].reshape(len(everyone), -1, N_LEVELS)
         return levels, probability[:, n_clean:].sum(dim=1)

@@ -141,10 +141,10 @@ class CrowdLabels(Estimator):
         factor, shift = self._scale
         return np.asarray(expit(factor * _log_odds(probability) + shift), np.float64)
 
-    def _take(self, jury: VoteModel) -> None:
-        self.probability_, self.prior_, self._scale = jury.probability, jury.prior, jury.scale
-        self.sensitivity_, self.specificity_ = jury.sensitivity, jury.specificity
-        self.mean_annotator_ = jury.mean
+    def _take(self, model: VoteModel) -> None:
+        self.probability_, self.prior_, self._scale = model.probability, model.prior, model.scale
+        self.sensitivity_, self.specificity_ = model.sensitivity, model.specificity
+        self.mean_annotator_ = model.mean
 
     def _learned(self) -> tuple[Arrays, State]:
         arrays: Arrays = {

@@ -85,8 +85,8 @@ def uncertain_grids(
     for row in range(n):
         weariness = np.log1p(times)
         first = int(_gumbel_best(doubt - weariness, 1, rng)[0])
-        alike = np.log(among @ among[first] + _SMALL)
-        wish = doubt + alike - weariness
+        similarity = np.log(among @ among[first] + _SMALL)
+        wish = doubt + similarity - weariness
         wish[first] = np.inf
         doubtful = _gumbel_best(wish, n_doubtful, rng)
         offered = np.argsort(-among[doubtful].sum(axis=0), kind="stable")[:_OFFERED]

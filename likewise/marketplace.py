@@ -73,7 +73,7 @@ class WorkSession:
     code: str = ""
 
     @property
-    def owed_cents(self) -> tuple[int, int]:
+    def earned_cents(self) -> tuple[int, int]:
         """The reward and the bonus in cents."""
         if self.end != "handed_in":
             return 0, 0
@@ -98,7 +98,7 @@ class MarketPlay:
     crowd: Crowd
     max_groups: int
     kind: str = "grid"
-    habits: WorkerBehaviour = field(default_factory=WorkerBehaviour)
+    behaviour: WorkerBehaviour = field(default_factory=WorkerBehaviour)
     links: frozenset[str] = frozenset()
     seed: int = 0
     at_once: int = 40
@@ -112,17 +112,17 @@ class MarketPlay:
     def play(self, workers: Sequence[str]) -> None:
         """Run each worker once, until it has submitted, left or found no task."""
         first, self._started = self._started, self._started + len(workers)
-        characters = characters_of(len(workers), self.habits, Random(self.seed + first))
+        profiles = profiles_of(len(workers), self.behaviour, Random(self.seed + first))
         with ThreadPoolExecutor(max_workers=self.at_once) as pool:
             numbers = range(first, first + len(workers))
             for finished in [
-                pool.submit(self._play_worker, worker, number % self.crowd.n_annotators, character)
-                for worker, number, character in zip(workers, numbers, characters, strict=True)
+                pool.submit(self._play_worker, worker, number % self.crowd.n_annotators, profile)
+                for worker, number, profile in zip(workers, numbers, profiles, strict=True)
             ]:
                 # Reading the result raises the error of a worker here.
                 finished.result()
 
-    def _play_worker(self, worker: str, person: int, character: WorkerProfile) -> None:
+    def _play_worker(self, worker: str, person: int, profile: WorkerProfile) -> None:
         place = self._find(worker)
         for _ in range(self.looks - 1):
             if place is None:
@@ -130,12 +130,12 @@ class MarketPlay:
                 place = self._find(worker)
         if place is None:
             return
-        stint = WorkSession(place)
+        work_session = WorkSession(place)
         with self._lock:
-            self.log.append(stint)
-        _Worker(self, person, character, stint).work()
-        if character.greedy and stint.end == "handed_in":
-            self._play_worker(worker, person, replace(character, greedy=False))
+            self.log.append(work_session)
+        _Worker(self, person, profile, work_session).work()
+        if profile.greedy and work_session.end == "handed_in":
+            self._play_worker(worker, person, replace(profile, greedy=False))
 
     def _find(self, worker: str) -> Place | None:
         """A place in a random available task; each task is tried once."""
@@ -160,19 +160,19 @@ class MarketPlay:
             _Patient(self.http).ask("GET", address).raise_for_status()
 
 
-def characters_of(n: int, habits: WorkerBehaviour, chance: Random) -> list[WorkerProfile]:
+def profiles_of(n: int, behaviour: WorkerBehaviour, chance: Random) -> list[WorkerProfile]:
     """The behaviour of n workers, with shares as exact as n allows, in random order."""
-    n_returns, n_abandons = round(n * habits.returns), round(n * habits.abandons)
+    n_returns, n_abandons = round(n * behaviour.returns), round(n * behaviour.abandons)
     profiles = [WorkerProfile(leaves="returned", leaves_after=k % 2) for k in range(n_returns)]
     profiles += [WorkerProfile(leaves="abandoned", leaves_after=1) for _ in range(n_abandons)]
-    profiles += [WorkerProfile(careless=True) for _ in range(round(n * habits.careless))]
+    profiles += [WorkerProfile(careless=True) for _ in range(round(n * behaviour.careless))]
     profiles += [WorkerProfile() for _ in range(n - len(profiles))]
 
     def some(share: float) -> set[int]:
         return set(chance.sample(range(n), round(n * share)))
 
-    twice, extras = some(habits.twice), some(habits.extras)
-    greedy, unheard = some(habits.greedy), some(habits.unheard)
+    twice, extras = some(behaviour.twice), some(behaviour.extras)
+    greedy, unheard = some(behaviour.greedy), some(behaviour.unheard)
     chance.shuffle(profiles)
     return [
         replace(
@@ -192,28 +192,28 @@ class _Worker(_Patient):
     """One worker in one place."""
 
     def __init__(
-        self, play: MarketPlay, person: int, character: WorkerProfile, stint: WorkSession
+        self, play: MarketPlay, person: int, profile: WorkerProfile, work_session: WorkSession
     ) -> None:
         super().__init__(play.http)
         self._play, self._person = play, person
-        self._character, self._stint = character, stint
-        self._place, self._market = stint.place, play.market
+        self._profile, self._work_session = profile, work_session
+        self._place, self._market = work_session.place, play.market
 
     def work(self) -> None:
         try:
             opened = self._enter()
             if self.stage == "screened_out":
-                self._stint.end = "screened_out"
+                self._work_session.end = "screened_out"
                 return self._send(opened["screened_out"])
             self._grids()
-            self._stint.extra = max(0, self._stint.grids - opened["target"])
-            self._hand_in(opened["hand_in"])
-            self._stint.end = "handed_in"
+            self._work_session.extra = max(0, self._work_session.grids - opened["target"])
+            self._submit_work(opened["hand_in"])
+            self._work_session.end = "handed_in"
         except WalkedAway:
             self._leave()
         except ServerRefused as refused:
             # A person who is refused by the page returns the task.
-            self._stint.end, self._stint.code = "refused", refused.code
+            self._work_session.end, self._work_session.code = "refused", refused.code
             self._market.give_back(self._place)
 
     def _enter(self) -> dict[str, Any]:
@@ -229,13 +229,13 @@ class _Worker(_Patient):
         return self.begin(self._market.path, body)
 
     def _grids(self) -> None:
-        stint = self._stint
+        work_session = self._work_session
         while True:
-            if self._character.leaves and stint.grids >= self._character.leaves_after:
+            if self._profile.leaves and work_session.grids >= self._profile.leaves_after:
                 raise WalkedAway
             handout = self._call("POST", "/api/v1/annotate/leases")
-            if handout["status"] == "done" and self._character.extras and handout["more"]:
-                stint.extra_cents = handout["more"]["cents"]
+            if handout["status"] == "done" and self._profile.extras and handout["more"]:
+                work_session.extra_cents = handout["more"]["cents"]
                 handout = self._more(handout)
             if handout["status"] == "leased":
                 self._answer(handout["lease"])
@@ -263,33 +263,33 @@ class _Worker(_Patient):
         answer = play.crowd.answer(self._person, images, play.kind, n_bins)
         groups = [int(group) for group in answer.groups]
         self._twice(lambda: self.submit(lease, images, groups, answer.descriptions))
-        self._stint.grids += 1
+        self._work_session.grids += 1
         self._call("POST", "/api/v1/annotate/presence", json={"left": False})
 
-    def _hand_in(self, how: dict[str, Any]) -> None:
+    def _submit_work(self, how: dict[str, Any]) -> None:
         self._twice(lambda: self._call("POST", "/api/v1/annotate/hand-in"))
         self._send(how)
 
     def _send(self, how: dict[str, Any]) -> None:
-        while not self._market.hand_in(self._place, how):
+        while not self._market.submit(self._place, how):
             time.sleep(AGAIN_SECONDS)
-        if self._character.twice:
+        if self._profile.twice:
             # The platform refuses the second submission, which must have no effect.
-            self._market.hand_in(self._place, how)
+            self._market.submit(self._place, how)
 
     def practise(self, images: list[int], truth: dict[int, int]) -> list[int]:
-        groups = {} if self._character.careless else truth
+        groups = {} if self._profile.careless else truth
         return [groups.get(image, 0) for image in images]
 
     def _leave(self) -> None:
-        assert self._character.leaves
-        self._stint.end = self._character.leaves
-        if self._character.leaves == "returned":
+        assert self._profile.leaves
+        self._work_session.end = self._profile.leaves
+        if self._profile.leaves == "returned":
             self._market.give_back(self._place)
-        if not self._character.unheard:
+        if not self._profile.unheard:
             self._call("POST", "/api/v1/annotate/presence", json={"left": True})
 
     def _twice(self, what: Callable[[], object]) -> None:
         what()
-        if self._character.twice:
+        if self._profile.twice:
             what()

@@ -59,7 +59,7 @@ class Market(Protocol):
 
     def give_back(self, place: Place) -> None: ...
 
-    def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
+    def submit(self, place: Place, how: Mapping[str, Any]) -> bool:
         """Submit once, as the server says in `how`; False means try again."""
         ...
 
@@ -104,7 +104,7 @@ class MTurkMarket:
         path = f"/market/assignments/{place.assignment}/return"
         self._http.post(path, json=body).raise_for_status()
 
-    def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
+    def submit(self, place: Place, how: Mapping[str, Any]) -> bool:
         """MTurk knows its worker by a cookie; the emulator gets the worker's id instead."""
         form = {**how["fields"], "workerId": place.worker}
         return self._http.post(how["address"], data=form).is_success
@@ -146,7 +146,7 @@ class ProlificMarket:
     def give_back(self, place: Place) -> None:
         self._http.post(f"/market/submissions/{place.assignment}/return").raise_for_status()
 
-    def hand_in(self, place: Place, how: Mapping[str, Any]) -> bool:
+    def submit(self, place: Place, how: Mapping[str, Any]) -> bool:
         [code] = parse_qs(urlsplit(how["address"]).query)["cc"]
         path = f"/market/submissions/{place.assignment}/complete"
         return self._http.post(path, json={"code": code}).is_success

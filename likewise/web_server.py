@@ -37,12 +37,12 @@ def main() -> None:
     options = parser.parse_args()
     import uvicorn
 
-    from app.core.connections import FewAlike, LimitedProtocol, allow_descriptors
+    from app.core.connections import LimitedProtocol, RepetitionFilter, allow_descriptors
     from app.core.heavy import hand_over_to
 
     LimitedProtocol.most_connections = allow_descriptors()
     for name in ("uvicorn.error", "asyncio"):
-        logging.getLogger(name).addFilter(FewAlike())
+        logging.getLogger(name).addFilter(RepetitionFilter())
     signal.signal(signal.SIGTERM, _end)
     with heavy_server.running() as (socket, want):
         hand_over_to(socket, want)

@@ -13,7 +13,7 @@ from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
 from app.recruitment import ledger
-from app.recruitment.ledger import Owed
+from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.people import person_hash
 from app.recruitment.steps import work_once
@@ -111,14 +111,14 @@ def _assignment(
 def owe_bonuses(recruitment: Recruitment, each: int) -> dict[tuple[str, int], str]:
     """So many bonuses for everybody; their tokens by the platform's assignment and cents. Amounts
     differ, so that a payment to the wrong one would show."""
-    owed: dict[tuple[str, int], str] = {}
+    payments: dict[tuple[str, int], str] = {}
     with transaction() as session:
         locked_recruitment = locked(session, Recruitment, recruitment.id)
         rows = session.scalars(select(Submission).order_by(Submission.id)).all()
         for number, row in enumerate(rows):
             for k in range(each):
                 cents = 1 + number % 97 + 100 * k
-                bonus = Owed("bonus", f"test:{k}", cents, f"Bonus {k}")
+                bonus = NewPayment("bonus", f"test:{k}", cents, f"Bonus {k}")
                 payment = ledger.owe(
                     session,
                     locked_recruitment,
@@ -126,8 +126,8 @@ def owe_bonuses(recruitment: Recruitment, each: int) -> dict[tuple[str, int], st
                     assignment=session.get(Assignment, row.assignment_id),
                     submission=row,
                 )
-                owed[row.external_id, cents] = payment.id.hex
-    return owed
+                payments[row.external_id, cents] = payment.id.hex
+    return payments
 
 
 def pay_all(threads: int = THREADS) -> None:

@@ -26,7 +26,7 @@ from app.jobs.service import request_job
 from app.planning.models import DryRun
 from app.recruitment.accounts import add_account
 from app.recruitment.invitations import invite_people
-from app.recruitment.ledger import Owed, owe
+from app.recruitment.ledger import NewPayment, owe
 from app.recruitment.links import LinkPlan, make_link
 from app.recruitment.models import Invitation, Payment, Posting, Recruitment, Submission
 from app.recruitment.service import RecruitmentPlan, plan_recruitment
@@ -174,9 +174,9 @@ def a_payment(recruitment: Recruitment, submission: Submission) -> Payment:
     """A bonus that waits for the requester's word."""
     with transaction() as session:
         recruitment_row = session.get_one(Recruitment, recruitment.id)
-        owed = Owed("bonus", "test", 50, "For the test.", awaits_word=True)
+        bonus = NewPayment("bonus", "test", 50, "For the test.", awaits_word=True)
         row = session.get_one(Submission, submission.id)
-        return owe(session, recruitment_row, owed, assignment=None, submission=row)
+        return owe(session, recruitment_row, bonus, assignment=None, submission=row)
 
 
 def a_personal_link(owner: Account, campaign: Campaign) -> tuple[Recruitment, Invitation]:

@@ -66,16 +66,16 @@ def _of_database(session: Session) -> Iterator[tuple[str, str]]:
     for person in session.scalars(select(AnnotatorIdentity.external_id)):
         yield "a worker's id", person or ""
     for seed in session.scalars(select(Account.totp_secret)):
-        yield "a second factor", (decrypt(factors.SEAL, seed) or b"").decode() if seed else ""
-    for sealed in session.scalars(select(Webhook.secret)):
-        yield "a webhook's secret", (decrypt(webhooks.SEAL, sealed) or b"").decode()
+        yield "a second factor", (decrypt(factors.PURPOSE, seed) or b"").decode() if seed else ""
+    for encrypted in session.scalars(select(Webhook.secret)):
+        yield "a webhook's secret", (decrypt(webhooks.PURPOSE, encrypted) or b"").decode()
     for account in session.scalars(select(ChannelAccount)):
         if account.hook_secret is not None:
             yield (
                 "a platform's hook",
-                (decrypt(calls.HOOK_SEAL, account.hook_secret) or b"").decode(),
+                (decrypt(calls.HOOK_PURPOSE, account.hook_secret) or b"").decode(),
             )
-        kept = decrypt(accounts.SEAL, account.secret) if account.secret is not None else None
+        kept = decrypt(accounts.PURPOSE, account.secret) if account.secret is not None else None
         for name, value in json.loads(kept or b"{}").items():
             yield f"a platform's {name}", value
 

@@ -141,7 +141,7 @@ class Recruit:
         handout: dict[str, Any] = self.ask("POST", "/leases").json()
         return handout
 
-    def hand_in(self) -> None:
+    def announce_and_submit(self) -> None:
         """Here first, then on the platform."""
         assert self.ask("POST", "/hand-in").status_code == 204
         self.submit()

@@ -70,11 +70,11 @@ def _once(
     if idempotency_key is None:
         return
     route = f"{request.method} {request.url.path}"
-    keyed = IdempotentRequest(account.id, route, idempotency_key, _hash(request, sent))
-    reply = earlier_reply(session, keyed)
+    idempotent = IdempotentRequest(account.id, route, idempotency_key, _hash(request, sent))
+    reply = earlier_reply(session, idempotent)
     if reply is not None:
         raise _Answered(reply)
-    request.state.keyed = (session, keyed)
+    request.state.idempotent = (session, idempotent)
 
 
 def _keep(session: Session, request: IdempotentRequest, reply: Reply) -> None:
@@ -109,11 +109,13 @@ class ApiRoute(StrictRoute):
                 reply = answered.reply
                 headers = {**reply.headers, "Idempotency-Replayed": "true"}
                 return Response(reply.body, reply.status, headers)
-            keyed: tuple[Session, IdempotentRequest] | None = getattr(request.state, "keyed", None)
-            if keyed is not None and response.status_code < 300:
+            idempotent: tuple[Session, IdempotentRequest] | None = getattr(
+                request.state, "idempotent", None
+            )
+            if idempotent is not None and response.status_code < 300:
                 # This runs before the session's dependency ends, and with it the transaction.
                 kept = Reply(response.status_code, dict(response.headers), bytes(response.body))
-                await run_in_threadpool(_keep, *keyed, kept)
+                await run_in_threadpool(_keep, *idempotent, kept)
             return response
 
         return answer_once

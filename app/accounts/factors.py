@@ -17,7 +17,7 @@ from app.core.security import decrypt, encrypt, hash_token, is_encrypted_with_ne
 from app.core.settings import get_settings
 
 ISSUER = "Likewise"
-SEAL = "totp"
+PURPOSE = "totp"
 STEP_SECONDS = 30
 # Phone clocks are not exact, so the previous and the next code are valid, too.
 STEPS_OFF = 1
@@ -52,7 +52,7 @@ def begin(session: Session, account: Account) -> str:
     if account.totp_since is not None:
         raise Conflict("You already have a second factor. Remove it before you set up another.")
     seed = pyotp.random_base32()
-    account.totp_secret = encrypt(SEAL, seed.encode())
+    account.totp_secret = encrypt(PURPOSE, seed.encode())
     account.totp_step = None
     session.flush()
     return seed
@@ -68,7 +68,7 @@ def pending_seed(account: Account) -> str | None:
     decrypt, whose setup starts over."""
     if account.totp_since is not None or account.totp_secret is None:
         return None
-    opened = decrypt(SEAL, account.totp_secret)
+    opened = decrypt(PURPOSE, account.totp_secret)
     return opened.decode() if opened is not None else None
 
 
@@ -173,31 +173,33 @@ def _spend_totp(session: Session, account: Account, given: str) -> None:
         unused = account.totp_step is None or step > account.totp_step
         if unused and pyotp.utils.strings_equal(totp.at(step * STEP_SECONDS), code):
             account.totp_step = step
-            _seal_anew(account, seed)
+            _encrypt_again(account, seed)
             session.flush()
             return
     raise BadCode("The code is wrong or has already been used. Wait for the next one.")
 
 
-def _seal_anew(account: Account, seed: str) -> None:
+def _encrypt_again(account: Account, seed: str) -> None:
     """Encrypt again with the newest secret key, so that earlier ones can be removed eventually."""
-    if account.totp_secret is None or not is_encrypted_with_newest_key(SEAL, account.totp_secret):
-        account.totp_secret = encrypt(SEAL, seed.encode())
+    if account.totp_secret is None or not is_encrypted_with_newest_key(
+        PURPOSE, account.totp_secret
+    ):
+        account.totp_secret = encrypt(PURPOSE, seed.encode())
 
 
-def count_seals(session: Session) -> tuple[int, int, int]:
+def count_factors(session: Session) -> tuple[int, int, int]:
     """Count the second factors in use, those that the newest secret key alone cannot decrypt, and
     those that no key can."""
     query = select(Account.totp_secret).where(Account.totp_since.is_not(None))
-    sealed = [secret for secret in session.scalars(query) if secret is not None]
-    old = [secret for secret in sealed if not is_encrypted_with_newest_key(SEAL, secret)]
-    return len(sealed), len(old), sum(decrypt(SEAL, secret) is None for secret in old)
+    encrypted = [secret for secret in session.scalars(query) if secret is not None]
+    old = [secret for secret in encrypted if not is_encrypted_with_newest_key(PURPOSE, secret)]
+    return len(encrypted), len(old), sum(decrypt(PURPOSE, secret) is None for secret in old)
 
 
 def _seed(account: Account) -> str | None:
     if account.totp_secret is None:
         return None
-    opened = decrypt(SEAL, account.totp_secret)
+    opened = decrypt(PURPOSE, account.totp_secret)
     if opened is None:
         raise InvalidInput(
             "The second factor was encrypted with another LIKEWISE_SECRET_KEY. Ask an admin "

@@ -61,18 +61,18 @@ def end_all_sessions(session: DatabaseSession, account: SignedIn) -> Response:
     return signed_out()
 
 
-@router.post("/account/factor/{deed}", response_class=HTMLResponse)
+@router.post("/account/factor/{action}", response_class=HTMLResponse)
 def change_factor(
     request: Request,
     session: DatabaseSession,
     account: Confirmed,
-    deed: Literal["begin", "finish", "remove", "codes"],
+    action: Literal["begin", "finish", "remove", "codes"],
     code: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
     """Set up a second factor in two steps, remove it, or create new recovery codes."""
     try:
         with session.begin_nested():
-            shown, keep = _change_factor(request, session, account, deed, code)
+            shown, keep = _change_factor(request, session, account, action, code)
     except SignInRequired:
         raise
     except LikewiseError as error:
@@ -185,25 +185,25 @@ def invite(
         return _accounts_page(request, session, account, error=error)
 
 
-@router.post("/accounts/{account_id}/{deed}", response_class=HTMLResponse)
+@router.post("/accounts/{account_id}/{action}", response_class=HTMLResponse)
 def change_account(
-    request: Request, session: DatabaseSession, account: Confirmed, account_id: UUID, deed: str
+    request: Request, session: DatabaseSession, account: Confirmed, account_id: UUID, action: str
 ) -> Response:
     """Run one action on an account: link, disable, enable, sign-out, factor, or a role."""
     service.require_admin(account)
     other = service.get_account(session, account_id)
     try:
         with session.begin_nested():
-            if deed == "link":
+            if action == "link":
                 return _with_link(request, session, account, other, "Your link to Likewise")
-            if deed in ("disable", "enable"):
-                service.set_disabled(session, account, other, deed == "disable")
-            elif deed == "sign-out":
+            if action in ("disable", "enable"):
+                service.set_disabled(session, account, other, action == "disable")
+            elif action == "sign-out":
                 service.sign_out_everywhere(session, account, other)
-            elif deed == "factor":
+            elif action == "factor":
                 service.remove_second_factor(session, account, other)
             else:
-                service.set_role(session, account, other, deed)
+                service.set_role(session, account, other, action)
     except LikewiseError as error:
         return _accounts_page(request, session, account, error=error)
     return RedirectResponse("/accounts", status_code=303)

@@ -213,7 +213,7 @@ def decide(
         was_out = annotator.left_out_at is not None
         annotator.warned_at = annotator.stopped_at = annotator.left_out_at = None
         if was_out:
-            _learn_anew(session, campaign)
+            _learn_again(session, campaign)
     else:
         _take(session, campaign, annotator, decision)
     campaign_changed(session, campaign.id)
@@ -227,7 +227,7 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
     setattr(annotator, column, datetime.now(UTC))
     campaign_changed(session, campaign.id)
     if measure == "leave_out":
-        _learn_anew(session, campaign)
+        _learn_again(session, campaign)
     if measure == "stop":
         # A grid that was leased ahead will not be started, so it becomes free for others
         # immediately.
@@ -238,7 +238,7 @@ def _take(session: Session, campaign: Campaign, annotator: Annotator, measure: M
         )
 
 
-def _learn_anew(session: Session, campaign: Campaign) -> None:
+def _learn_again(session: Session, campaign: Campaign) -> None:
     if campaign.n_finished:
         request_job(session, campaign.id, campaign.n_answers, again=True)
 

@@ -150,7 +150,7 @@ def submit_answer(
     keep_even_pace(request, who)
     submission = answers.Submission(**body.model_dump())
     # This is read before, because others wait while an answer is stored.
-    seconds_before = sessions.seconds_spent_beside(session, lease_id)
+    seconds_before = sessions.seconds_spent_on_others(session, lease_id)
     answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
     session.flush()
     answered, target = leases.assignment_progress(assignment)

@@ -276,7 +276,7 @@ def seconds_spent(session: Session, assignment: Assignment) -> float:
     return float(session.scalar(query) or 0) / 1000
 
 
-def seconds_spent_beside(session: Session, lease_id: UUID) -> float:
+def seconds_spent_on_others(session: Session, lease_id: UUID) -> float:
     """Return the time in seconds that the other answers of a lease's assignment took."""
     lease = aliased(Answer)
     query = select(func.sum(Answer.elapsed_ms)).join(

@@ -62,9 +62,9 @@ def open_first_round(session: Session, campaign: Campaign) -> Round:
     rng = np.random.default_rng(campaign.seed)
     about = FirstRound(campaign.n_images, campaign.grid_size, campaign.seed, rng)
     grids = get_strategy(campaign.strategy).first_grids(sum(counts), about, campaign.settings)
-    first = lay_out(session, campaign, Batch(1, grids.first(counts[0]), basis=0))
+    first = schedule_round(session, campaign, Batch(1, grids.first(counts[0]), basis=0))
     if len(grids.images) > counts[0]:
-        lay_out(session, campaign, Batch(2, grids.after(counts[0]), basis=0))
+        schedule_round(session, campaign, Batch(2, grids.after(counts[0]), basis=0))
     open_next(session, campaign)
     return first
 
@@ -122,7 +122,7 @@ def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
     return list(session.scalars(query.order_by(Round.number)))
 
 
-def lay_out(session: Session, campaign: Campaign, batch: Batch) -> Round:
+def schedule_round(session: Session, campaign: Campaign, batch: Batch) -> Round:
     """Give a round these grids in place of those that nobody has started. Create the round if it
     does not exist.
 

@@ -198,7 +198,7 @@ class LimitedProtocol(H11Protocol):
         return is_believed(self._address, self.config.forwarded_allow_ips)
 
 
-class FewAlike(logging.Filter):
+class RepetitionFilter(logging.Filter):
     """Logs a message only a few times a minute, so that invalid traffic does not fill the log."""
 
     def __init__(self, most: int = 5, seconds: float = 60.0) -> None:

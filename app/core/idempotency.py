@@ -22,7 +22,7 @@ from app.core.security import decrypt, encrypt
 
 KEPT = timedelta(hours=24)
 KEPT_HEADERS = ("content-type", "location")
-SEAL = "idempotent-reply"
+PURPOSE = "idempotent-reply"
 
 
 class KeyReused(InvalidInput):
@@ -94,7 +94,7 @@ def earlier_reply(session: Session, request: IdempotentRequest) -> Reply | None:
             "This Idempotency-Key was already used for a different request. Use a new key "
             "for each request, and reuse a key only to send the same request again."
         )
-    body = decrypt(SEAL, kept.body)
+    body = decrypt(PURPOSE, kept.body)
     return Reply(kept.status, kept.headers, body) if body is not None else None
 
 
@@ -113,7 +113,7 @@ def keep_reply(session: Session, request: IdempotentRequest, reply: Reply) -> No
             request_hash=request.request_hash,
             status=reply.status,
             headers={name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers},
-            body=encrypt(SEAL, reply.body),
+            body=encrypt(PURPOSE, reply.body),
         )
     )
     session.flush()

@@ -26,7 +26,7 @@ OUTSIDE = {
 }
 # Columns that no request may change, whatever the policies of the row allow.
 FIXED = {"campaign": ("id", "owner_id"), "collection": ("id", "owner_id")}
-_CONFINED = "confined_to"
+_SCOPE = "scope"
 # Messages of PostgreSQL when two sessions create or grant a role at the same moment.
 AT_ONCE = ("already exists", "duplicate key value", "tuple concurrently updated")
 
@@ -76,7 +76,7 @@ _POWERS = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :r
 _NO_ROLE = ("22023", "42501")
 
 
-class NoWall(LikewiseError):
+class NoRowSecurity(LikewiseError):
     """The role of requesters is not set up correctly; the message says what to do."""
 
     code = "no_wall"
@@ -88,20 +88,20 @@ def scope_to_account(session: Session, account_id: UUID, *, admin: bool = False)
     transaction (app.core.database.transaction).
 
     admin: the account manages accounts; campaigns of others are as invisible to it as to anyone.
-    Raises NoWall if the database has no such role.
+    Raises NoRowSecurity if the database has no such role.
     """
-    session.info[_CONFINED] = {
+    session.info[_SCOPE] = {
         "account": str(account_id),
         "admin": "on" if admin else "off",
         "role": ROLE,
     }
     session.execute(_STAY)
     try:
-        session.execute(_TAKE_ON, session.info[_CONFINED])
+        session.execute(_TAKE_ON, session.info[_SCOPE])
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) not in _NO_ROLE:
             raise
-        raise NoWall(
+        raise NoRowSecurity(
             f"The database role {ROLE}, which keeps requesters' data apart, is missing or "
             "not granted. The administrator of this server can create it with `likewise "
             "migrate` and check it with `likewise doctor`."
@@ -115,8 +115,8 @@ def bypass_row_security(session: Session) -> Iterator[None]:
 
     A nested block changes nothing: the outer one ends it.
     """
-    confined = session.info.pop(_CONFINED, None)
-    if confined is None:
+    scope = session.info.pop(_SCOPE, None)
+    if scope is None:
         yield
         return
     session.flush()
@@ -125,18 +125,18 @@ def bypass_row_security(session: Session) -> Iterator[None]:
         yield
         session.flush()
     finally:
-        session.info[_CONFINED] = confined
+        session.info[_SCOPE] = scope
         # A transaction that failed is rolled back to a point before the role was reset.
         if raw(session).info.transaction_status == TransactionStatus.INTRANS:
-            session.execute(_TAKE_ON, confined)
+            session.execute(_TAKE_ON, scope)
 
 
 def install_row_security(connection: Connection) -> None:
     """Create the role if it does not exist, and grant it access to every table with policies.
 
     This runs after every migration and every restored backup, and does nothing as long as there are
-    no policies. Raises NoWall if the database user is not allowed to do it, with the commands for
-    an administrator.
+    no policies. Raises NoRowSecurity if the database user is not allowed to do it, with the
+    commands for an administrator.
     """
     tables = connection.execute(_TABLES).all()
     if not any(secured for _, secured, _ in tables):
@@ -178,7 +178,7 @@ def _ensure_role(connection: Connection) -> None:
     if powers is None and not _done(connection, create):
         missing.append(create)
     if powers:
-        raise NoWall(
+        raise NoRowSecurity(
             f"The database role {ROLE} is a superuser or bypasses row-level security, so it "
             f"would see everything. Ask a PostgreSQL administrator to run: ALTER ROLE {ROLE} "
             "NOSUPERUSER NOBYPASSRLS;"
@@ -187,7 +187,7 @@ def _ensure_role(connection: Connection) -> None:
     if not may and (missing or not _done(connection, grant)):
         missing.append(grant)
     if missing:
-        raise NoWall(
+        raise NoRowSecurity(
             f"The database user {user} is not allowed to set up the role {ROLE}, which keeps "
             "requesters' data apart. Ask a PostgreSQL administrator to run this once, then "
             "try again: " + "".join(f"{statement}; " for statement in missing).strip()
@@ -199,7 +199,7 @@ def _grant_the_usual(connection: Connection) -> None:
         _done(connection, statement)
     # PostgreSQL only issues a warning about what could not be granted.
     if missing := connection.scalars(_LACKING, {"role": ROLE}).all():
-        raise NoWall(
+        raise NoRowSecurity(
             f"The database role {ROLE} lacks permissions that the application needs. Ask a "
             "PostgreSQL administrator to run this once, then try again: "
             + " ".join(f"{grant};" for grant in missing)
@@ -237,12 +237,12 @@ def row_security_problems(session: Session, metadata: MetaData) -> list[str]:
     problems += [f"missing: {grant}" for grant in session.scalars(_LACKING, {"role": ROLE})]
     rows = {name: (secured, policies) for name, secured, policies in session.execute(_TABLES)}
     for name in sorted(metadata.tables):
-        walled = all(rows.get(name, (False, False)))
+        is_secured = all(rows.get(name, (False, False)))
         reads = session.scalar(
             text("SELECT has_table_privilege(:role, quote_ident(:name), 'SELECT')"),
             {"role": ROLE, "name": name},
         )
-        if name not in OUTSIDE and not walled:
+        if name not in OUTSIDE and not is_secured:
             problems.append(f"{name} has no row-level security")
         if bool(reads) != (name not in OUTSIDE):
             problems.append(f"{name} can{'' if reads else 'not'} be read by {ROLE}")

@@ -96,17 +96,17 @@ def encrypt(purpose: str, data: bytes) -> bytes:
     return _fernet(purpose).encrypt(data)
 
 
-def decrypt(purpose: str, sealed: bytes) -> bytes | None:
+def decrypt(purpose: str, encrypted: bytes) -> bytes | None:
     """Return the decrypted value, or None if it was encrypted with another key."""
     try:
-        return _fernet(purpose).decrypt(sealed)
+        return _fernet(purpose).decrypt(encrypted)
     except InvalidToken:
         return None
 
 
 def encrypt_timed(purpose: str, data: bytes) -> str:
-    """Encrypt like `seal`, as URL-safe text with the time of encryption, which is readable without
-    a key."""
+    """Encrypt like `encrypt`, as URL-safe text with the time of encryption, which is readable
+    without a key."""
     return encrypt(purpose, data).decode()
 
 
@@ -116,18 +116,18 @@ def decrypt_timed(purpose: str, text: str, max_age_seconds: int) -> bytes | None
     This does not use Fernet's own `ttl`, which refuses values from the future: a clock that is set
     back by an hour would lock out everyone who is working, for an hour.
     """
-    sealed = _fernet(purpose)
+    fernet = _fernet(purpose)
     try:
-        age = time.time() - sealed.extract_timestamp(text)
-        return sealed.decrypt(text) if age <= max_age_seconds else None
+        age = time.time() - fernet.extract_timestamp(text)
+        return fernet.decrypt(text) if age <= max_age_seconds else None
     except (InvalidToken, ValueError):
         return None
 
 
-def is_encrypted_with_newest_key(purpose: str, sealed: bytes) -> bool:
+def is_encrypted_with_newest_key(purpose: str, encrypted: bytes) -> bool:
     """Tell whether the newest key alone can decrypt it, so that the old ones are not needed."""
     try:
-        _fernet(purpose, _keys()[:1]).decrypt(sealed)
+        _fernet(purpose, _keys()[:1]).decrypt(encrypted)
     except InvalidToken:
         return False
     return True

@@ -3,8 +3,8 @@
 A row is claimed in one transaction, worked on outside of any, and the outcome is recorded in
 another. A claim sets the time at which the row is due again to later than the work can take, so if
 the process dies in between, the row becomes due again. The number of attempts is the fence: only
-the newest attempt can record an outcome. A row that cannot be claimed, worked on or recorded is
-parked, and stops no other.
+the newest attempt can record an outcome or park the row. A row that cannot be claimed, worked on or
+recorded is parked, and stops no other.
 """
 
 import logging
@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Select, update
+from sqlalchemy import Select, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Mapped, Session
 
@@ -46,6 +46,11 @@ class OneAttempt(Protocol):
 
     @property
     def account_id(self) -> UUID: ...
+
+    @property
+    def number(self) -> int | None:
+        """The number of the row's attempts with this one; None if its table does not count them."""
+        ...
 
 
 Row = TypeVar("Row", bound=Attempted)
@@ -111,15 +116,26 @@ class DueWork(Generic[Attempt, Outcome]):
                 raise
             logger.exception("row %s: the work failed", attempt.row_id)
             with transaction() as session:
-                self.park(session, attempt.row_id, reason_of(error))
+                self._park_held(session, attempt, reason_of(error))
             return
         with transaction() as session:
             apart(
                 session,
                 attempt.row_id,
                 lambda _: self.record(session, attempt, outcome),
-                partial(self.park, session),
+                lambda _, reason: self._park_held(session, attempt, reason),
             )
+
+    def _park_held(self, session: Session, attempt: Attempt, reason: str) -> None:
+        """Park the row, unless another attempt has taken it over: that one may have done the work,
+        and its outcome counts."""
+        number = attempt.number
+        if (
+            number is None
+            or not issubclass(self.table, Attempted)
+            or is_newest(session, self.table, attempt.row_id, number)
+        ):
+            self.park(session, attempt.row_id, reason)
 
 
 class WorkQueue:
@@ -162,7 +178,29 @@ def still_mine(
     """Return the row under its lock; None if it was deleted, is no longer in the state of a claimed
     row, or was taken over by another attempt."""
     row = session.get(table, row_id, with_for_update=True)
-    return row if row is not None and (row.state, row.attempts) == (state, number) else None
+    if row is not None and (row.state, row.attempts) == (state, number):
+        return row
+    _log_dropped(row_id, number)
+    return None
+
+
+def is_newest(session: Session, table: type[Attempted], row_id: UUID, number: int) -> bool:
+    """Lock the row, and tell whether no other attempt has begun since this one. Nothing else of the
+    row is read, because that may be what failed."""
+    query = select(table.attempts).where(table.id == row_id).with_for_update()
+    if session.scalar(query) == number:
+        return True
+    _log_dropped(row_id, number)
+    return False
+
+
+def _log_dropped(row_id: UUID, number: int) -> None:
+    logger.warning(
+        "row %s: the outcome of attempt %d is dropped, because the row has ended or another "
+        "attempt has taken it over",
+        row_id,
+        number,
+    )
 
 
 @contextmanager

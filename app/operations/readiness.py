@@ -42,13 +42,13 @@ class Readiness:
 
 def _database() -> None:
     with transaction() as session:
-        current, is_walled = database_revision(session), row_security_active(session)
+        current, is_separated = database_revision(session), row_security_active(session)
     if current != newest_revision():
         raise NotReady(
             f"its schema is at revision {current}, but this version needs {newest_revision()}: "
             "run `likewise migrate`"
         )
-    if not is_walled:
+    if not is_separated:
         raise NotReady(
             "the role that keeps requesters' data apart is missing: run `likewise migrate`"
         )

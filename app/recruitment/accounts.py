@@ -20,7 +20,7 @@ from app.recruitment.channel import ChannelError, Checked
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
 from app.recruitment.registry import Credentials, open_channel
 
-SEAL = "channel-account"
+PURPOSE = "channel-account"
 SECRETS = {"mturk": ("access_key_id", "secret_access_key"), "prolific": ("token",)}
 
 
@@ -30,7 +30,7 @@ class BadAccount(InvalidInput):
     code = "bad_channel_account"
 
 
-class SealedElsewhere(Conflict):
+class EncryptedWithOtherKey(Conflict):
     """The credentials were encrypted with another LIKEWISE_SECRET_KEY."""
 
     code = "sealed_elsewhere"
@@ -68,7 +68,7 @@ def add_account(
         environment=environment,
         source="environment" if secret is None else "stored",
         profile=profile.strip() if secret is None else "",
-        secret=None if secret is None else _sealed(channel, secret),
+        secret=None if secret is None else _encrypted(channel, secret),
     )
     session.add(added)
     session.flush()
@@ -95,9 +95,9 @@ def _require_sound(
         raise BadAccount(f"Missing: {', '.join(missing).replace('_', ' ')}.")
 
 
-def _sealed(channel: str, secret: dict[str, str]) -> bytes:
+def _encrypted(channel: str, secret: dict[str, str]) -> bytes:
     kept = {field: secret[field].strip() for field in SECRETS[channel]}
-    return encrypt(SEAL, json.dumps(kept).encode())
+    return encrypt(PURPOSE, json.dumps(kept).encode())
 
 
 def list_accounts(session: Session, account: Account) -> list[ChannelAccount]:
@@ -164,7 +164,7 @@ def renew_secret(
     channel_account.source, channel_account.profile, channel_account.secret = (
         "stored",
         "",
-        _sealed(channel_account.channel, secret),
+        _encrypted(channel_account.channel, secret),
     )
     channel_account.checked = channel_account.checked_at = None
     # This includes campaigns that are no longer shared, because money may still be owed there.
@@ -194,12 +194,12 @@ def _try_again(session: Session, channel_account: ChannelAccount) -> None:
 
 
 def credentials_of(channel_account: ChannelAccount) -> Credentials:
-    """Return the credentials that the channel needs. Raises SealedElsewhere."""
+    """Return the credentials that the channel needs. Raises EncryptedWithOtherKey."""
     if channel_account.secret is None:
         return Credentials(channel_account.environment, None, channel_account.profile)
-    opened = decrypt(SEAL, channel_account.secret)
+    opened = decrypt(PURPOSE, channel_account.secret)
     if opened is None:
-        raise SealedElsewhere(
+        raise EncryptedWithOtherKey(
             f"The credentials of “{channel_account.name}” were encrypted with another "
             "LIKEWISE_SECRET_KEY. Enter them again."
         )
@@ -209,7 +209,7 @@ def credentials_of(channel_account: ChannelAccount) -> Credentials:
 def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
     """Ask the platform whether the account works, between two transactions, and return the result.
 
-    Raises NotFound, SealedElsewhere.
+    Raises NotFound, EncryptedWithOtherKey.
     """
     with transaction() as session:
         account = session.get_one(Account, account_id)

@@ -44,5 +44,5 @@ def hand_in(session: AnnotatorsSession, assignment_id: AssignmentId) -> Response
     """Announce that the browser is about to submit the work on the platform. After that, no more
     grids are assigned."""
     who = session_of(session, assignment_id)
-    extras.hand_in(session, who)
+    extras.announce_submission(session, who)
     return Response(status_code=204)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from app.core.settings import get_settings
 from app.core.sweeps import reason_of
 from app.core.work import Backoff, renewed
-from app.recruitment.accounts import SealedElsewhere, credentials_of
+from app.recruitment.accounts import EncryptedWithOtherKey, credentials_of
 from app.recruitment.channel import (
     Channel,
     ChannelError,
@@ -70,7 +70,7 @@ def channel_client(session: Session, recruitment: Recruitment) -> ChannelClient:
     account = session.get_one(ChannelAccount, recruitment.channel_account_id)
     try:
         return ChannelClient(account.account_id, recruitment.channel, credentials_of(account))
-    except SealedElsewhere as error:
+    except EncryptedWithOtherKey as error:
         raise ChannelUnavailable(str(error)) from error
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
 from app.core.sweeps import apart
-from app.core.work import DueWork, still_mine
+from app.core.work import DueWork, is_newest, still_mine
 from app.recruitment import ledger, people
 from app.recruitment.attempts import (
     UNFINISHED,
@@ -57,6 +57,10 @@ class BonusAttempt(PlatformAttempt):
     numbers: dict[UUID, int]
     orders: list[BonusOrder]
     look: bool
+
+    @property
+    def number(self) -> int:
+        return self.numbers[self.row_id]
 
 
 def _due_bonuses(busy: Collection[UUID], *which: ColumnElement[bool]) -> Select[UUID]:
@@ -187,10 +191,16 @@ def _record_bonuses(
     session: Session, attempt: BonusAttempt, done: tuple[list[BonusOutcome], bool]
 ) -> None:
     outcomes, repeatable = done
+
+    def put_off_held(payment_id: UUID, reason: str) -> None:
+        if is_newest(session, Payment, payment_id, attempt.numbers[payment_id]):
+            put_off(Payment, session, payment_id, reason)
+
     for outcome in outcomes:
-        number = attempt.numbers[UUID(hex=outcome.token)]
+        payment_id = UUID(hex=outcome.token)
+        number = attempt.numbers[payment_id]
         write = partial(_record_bonus, session, number, outcome, repeatable)
-        apart(session, UUID(hex=outcome.token), write, partial(put_off, Payment, session))
+        apart(session, payment_id, write, put_off_held)
 
 
 def _record_bonus(

@@ -8,7 +8,7 @@ from app.annotation.models import Annotator, Assignment
 from app.annotation.quality import verdict_of
 from app.campaigns.models import Campaign
 from app.recruitment import ledger
-from app.recruitment.ledger import Owed
+from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Recruitment, Submission
 from app.recruitment.settings import SETTINGS, Paid
 
@@ -23,13 +23,13 @@ def owe_bonuses(session: Session, recruitment: Recruitment, row: Submission) -> 
     if row.assignment_id is None:
         return
     assignment = session.get_one(Assignment, row.assignment_id)
-    for owed in bonuses_of(session, recruitment, assignment):
-        ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+    for bonus in bonuses_of(session, recruitment, assignment):
+        ledger.owe(session, recruitment, bonus, assignment=assignment, submission=row)
 
 
 def bonuses_of(
     session: Session, recruitment: Recruitment, assignment: Assignment
-) -> Iterable[Owed]:
+) -> Iterable[NewPayment]:
     """Yield the bonuses that follow from the recruitment's settings."""
     settings = paid_settings(recruitment)
     beyond = min(max(0, assignment.n_answered - assignment.target), settings.extra_grids)
@@ -39,9 +39,9 @@ def bonuses_of(
         if grids and settings.extra_cents:
             noun = "grid" if grids == 1 else "grids"
             reason = f"{grids} extra {noun}. Thank you!"
-            yield Owed("bonus", rule, grids * settings.extra_cents, reason)
+            yield NewPayment("bonus", rule, grids * settings.extra_cents, reason)
     if settings.quality_cents and _is_good(session, recruitment, assignment):
-        yield Owed("bonus", "quality", settings.quality_cents, "For careful work. Thank you!")
+        yield NewPayment("bonus", "quality", settings.quality_cents, "For careful work. Thank you!")
 
 
 def _is_good(session: Session, recruitment: Recruitment, assignment: Assignment) -> bool:

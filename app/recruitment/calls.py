@@ -43,7 +43,7 @@ Action = Literal[
     "compensate",
 ]
 LINK = "recruitment-link"
-HOOK_SEAL = "channel-hooks"
+HOOK_PURPOSE = "channel-hooks"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def ask(
         recruitment_id=recruitment.id,
         posting_id=posting.id if posting else None,
         submission_id=submission.id if submission else None,
-        deed=action,
+        action=action,
         arguments=arguments,
     )
     session.add(call)
@@ -99,24 +99,24 @@ def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) ->
     """Read what a call needs. Raises ChannelRefused if the call can no longer be made."""
     posting = session.get(Posting, call.posting_id) if call.posting_id else None
     submission = session.get(Submission, call.submission_id) if call.submission_id else None
-    if call.deed == "compensate":
+    if call.action == "compensate":
         assert posting is not None
         return Request(
-            call.deed,
+            call.action,
             call.id.hex,
             compensation=_compensation(session, recruitment, posting, call),
         )
-    if call.deed == "publish":
+    if call.action == "publish":
         assert posting is not None
         order = order_of(session, recruitment, posting.places, call.id.hex, call.attempts)
-        return Request(call.deed, call.id.hex, order=order)
+        return Request(call.action, call.id.hex, order=order)
     if posting is not None and posting.external_id is None:
         raise ChannelRefused("This was never published on the platform.")
     arguments = dict(call.arguments)
-    if call.deed == "exclude":
+    if call.action == "exclude":
         arguments["people"] = _people(session, recruitment, call.arguments["submissions"])
     return Request(
-        call.deed,
+        call.action,
         call.id.hex,
         posting=posting_ref(recruitment, posting) if posting else None,
         submission=submission_ref(session, recruitment, submission) if submission else None,
@@ -252,15 +252,15 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
     """Record that a call has taken effect."""
     call.state, call.why, call.ended_at = "done", "", datetime.now(UTC)
     recruitment = session.get_one(Recruitment, call.recruitment_id)
-    if call.deed == "notify":
+    if call.action == "notify":
         account = session.get_one(ChannelAccount, recruitment.channel_account_id)
-        account.hook_secret = encrypt(HOOK_SEAL, reply["secret"].encode())
+        account.hook_secret = encrypt(HOOK_PURPOSE, reply["secret"].encode())
     if call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
-        if call.deed in ("publish", "compensate"):
+        if call.action in ("publish", "compensate"):
             posting.external_id, posting.details = reply["external_id"], reply["details"]
-        if call.deed in AFTER:
-            posting.state = AFTER[call.deed]
+        if call.action in AFTER:
+            posting.state = AFTER[call.action]
             posting.closed_at = call.ended_at if posting.state == "closed" else None
             if posting.state == "closed":
                 # It is not known who is at work there until the next check.
@@ -278,12 +278,12 @@ def fail(session: Session, call: ChannelCall, why: str) -> None:
     row lock."""
     call.state, call.why, call.ended_at = "failed", why, datetime.now(UTC)
     recruitment = session.get_one(Recruitment, call.recruitment_id)
-    if call.deed in ("publish", "compensate") and call.posting_id is not None:
+    if call.action in ("publish", "compensate") and call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
         posting.state, posting.closed_at = "failed", call.ended_at
         if posting.compensates is None:
             _give_up_places(session, recruitment, posting)
-    if call.deed == "extend" and call.posting_id is not None:
+    if call.action == "extend" and call.posting_id is not None:
         posting = session.get_one(Posting, call.posting_id, with_for_update=True)
         # If publishing was refused, these places were removed together with the others.
         if posting.state != "failed":
@@ -324,7 +324,7 @@ def _take_back(
         select(ChannelCall)
         .where(
             ChannelCall.posting_id == posting.id,
-            ChannelCall.deed == "extend",
+            ChannelCall.action == "extend",
             ChannelCall.state.in_(("due", "running")),
             ChannelCall.id > call.id,
         )
@@ -342,7 +342,7 @@ def newest_failure(session: Session, recruitment_id: UUID) -> ChannelCall | None
         select(later.id)
         .where(
             later.recruitment_id == recruitment_id,
-            later.deed == ChannelCall.deed,
+            later.action == ChannelCall.action,
             later.state == "done",
             later.created_at > ChannelCall.ended_at,
         )

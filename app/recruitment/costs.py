@@ -129,12 +129,12 @@ def seconds_per_grid(
     if settings.seconds_per_grid is not None:
         return settings.seconds_per_grid, "yours"
     own = Answer.campaign_id == campaign.id
-    alike = Answer.campaign_id.in_(
+    same_kind = Answer.campaign_id.in_(
         select(Campaign.id).where(
             Campaign.owner_id == campaign.owner_id, Campaign.kind == campaign.kind
         )
     )
-    for source, which in (("campaign", own), ("account", alike)):
+    for source, which in (("campaign", own), ("account", same_kind)):
         median, n = session.execute(
             select(func.percentile_cont(0.5).within_group(Answer.elapsed_ms), func.count()).where(
                 which, Answer.elapsed_ms.is_not(None)

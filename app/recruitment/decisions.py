@@ -17,7 +17,7 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.recruitment import calls, ledger, settling
 from app.recruitment.accounts import require_payer
-from app.recruitment.ledger import Owed
+from app.recruitment.ledger import NewPayment
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from app.recruitment.registry import REJECTIONS, TITLES
 
@@ -150,8 +150,8 @@ def give_bonus(
     assignment = session.get_one(Assignment, row.assignment_id)
     if part:
         _require_part_unpaid(session, row)
-    owed = Owed("bonus", PART if part else f"hand:{uuid4().hex}", amount_cents, text)
-    payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+    bonus = NewPayment("bonus", PART if part else f"hand:{uuid4().hex}", amount_cents, text)
+    payment = ledger.owe(session, recruitment, bonus, assignment=assignment, submission=row)
     if payment.state == "held":
         raise ledger.OverLimit(ledger.OVER_LIMIT)
     if row.flag == "broken_off":

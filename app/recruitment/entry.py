@@ -27,9 +27,9 @@ from app.recruitment.people import annotator_of, person_hash
 
 logger = logging.getLogger(__name__)
 # How long it may take until the platform shows a submission.
-HANDING_IN = timedelta(minutes=10)
+SUBMISSION_SHOWN_WITHIN = timedelta(minutes=10)
 ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
-HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
+SUBMITTED = ("submitted", "approved", "rejected", "screened_out")
 
 
 class UnknownRecruitment(NotFound):
@@ -126,7 +126,7 @@ def _require_none_on_its_way(session: Session, recruitment: Recruitment) -> None
         select(ChannelCall.id)
         .where(
             ChannelCall.recruitment_id == recruitment.id,
-            ChannelCall.deed.in_(("publish", "compensate")),
+            ChannelCall.action.in_(("publish", "compensate")),
             ChannelCall.state.in_(("due", "running")),
             ChannelCall.attempts > 0,
         )
@@ -223,13 +223,16 @@ def _require_new(
         Assignment.annotator_id == annotator_id,
         Assignment.external_id != arrival.assignment,
         Assignment.state != "returned",
-        or_(Assignment.seen_at > now - silence, Assignment.handed_in_at > now - HANDING_IN),
+        or_(
+            Assignment.seen_at > now - silence,
+            Assignment.handed_in_at > now - SUBMISSION_SHOWN_WITHIN,
+        ),
     )
     submitted = select(Submission.id).where(
         Submission.recruitment_id == recruitment.id,
         Submission.person_hash == person_hash(recruitment, arrival.person),
         Submission.external_id != arrival.assignment,
-        Submission.state.in_(HANDED_IN),
+        Submission.state.in_(SUBMITTED),
     )
     if session.scalar(at_it.union(submitted).limit(1)) is not None:
         raise refused(
@@ -266,7 +269,7 @@ def _take_over(
             Submission.recruitment_id == recruitment.id,
             Submission.external_id == arrival.assignment,
             Submission.person_hash != person_hash(recruitment, arrival.person),
-            Submission.state.in_(HANDED_IN),
+            Submission.state.in_(SUBMITTED),
         )
     )
     if known is not None:
@@ -277,9 +280,11 @@ def _take_over(
     # The page reports every 20 seconds while it is open.
     silence = timedelta(seconds=get_settings().presence_seconds)
     for other in others:
-        handing_in = other.handed_in_at is not None and now - other.handed_in_at < HANDING_IN
+        is_submitting = (
+            other.handed_in_at is not None and now - other.handed_in_at < SUBMISSION_SHOWN_WITHIN
+        )
         present = other.seen_at is not None and now - other.seen_at < silence
-        if handing_in or present:
+        if is_submitting or present:
             refused(recruitment, arrival, "someone else is working on it", "assignment_taken")
             raise AssignmentTaken(
                 "Someone else is working on this assignment. If you have just accepted it, the "

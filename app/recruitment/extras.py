@@ -127,7 +127,7 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
         assignment.screened_out_at = datetime.now(UTC)
 
 
-def hand_in(session: Session, who: AnnotatorSession) -> None:
+def announce_submission(session: Session, who: AnnotatorSession) -> None:
     """Record that the browser is about to submit the work. Repeating this is harmless."""
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)

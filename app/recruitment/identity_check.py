@@ -37,9 +37,9 @@ def require_accepted(body: OpenMTurkSession) -> None:
         posting = entry.posting_of_arrival(session, recruitment, arrival)
         if entry.is_known(session, recruitment, arrival):
             return
-        ref, speaker = posting_ref(recruitment, posting), channel_client(session, recruitment)
+        ref, client = posting_ref(recruitment, posting), channel_client(session, recruitment)
     try:
-        at_work = speaker.open().status(ref).at_work
+        at_work = client.open().status(ref).at_work
     except ChannelError as error:
         logger.warning("could not ask MTurk about recruitment %s: %s", recruitment.id, error)
         return
@@ -59,9 +59,9 @@ def require_participant(body: OpenProlificSession) -> None:
     with transaction() as session:
         recruitment = entry.recruitment_of_link(session, body.link, "prolific")
         entry.posting_of_arrival(session, recruitment, arrival)
-        speaker = channel_client(session, recruitment)
+        client = channel_client(session, recruitment)
     try:
-        channel = speaker.open()
+        channel = client.open()
         assert isinstance(channel, Prolific)
         _confirm(channel, body, recruitment)
     except ChannelRefused as error:

@@ -74,7 +74,7 @@ class Commitments:
 
 
 @dataclass(frozen=True)
-class Owed:
+class NewPayment:
     """A payment to record; `rule` is what it is for, once for each assignment."""
 
     kind: Kind
@@ -120,10 +120,10 @@ def _places_cents(session: Session, recruitment: Recruitment) -> int:
         .group_by(Submission.posting_id)
     )
     to_pay = by_posting.where(
-        or_(Submission.state.in_(("accepted", "submitted", "approved")), _is_owed("reward"))
+        or_(Submission.state.in_(("accepted", "submitted", "approved")), _is_payable("reward"))
     )
     payable = dict(session.execute(to_pay).all())
-    screened = dict(session.execute(by_posting.where(_is_owed("screen_out"))).all())
+    screened = dict(session.execute(by_posting.where(_is_payable("screen_out"))).all())
     cents = 0
     for posting in postings:
         # No new people come to a closed posting, so only the places that are taken are paid.
@@ -168,7 +168,7 @@ def _extras_at_work_cents(session: Session, recruitment: Recruitment) -> int:
 def _may_be_paid() -> ColumnElement[bool]:
     """SQL: an assignment that was submitted or may still be. Nothing is payable to people who left
     an ended posting, but until all are listed and at rest, nobody knows who has left."""
-    handed_in = (
+    submitted = (
         select(Submission.id)
         .where(
             Submission.assignment_id == Assignment.id,
@@ -178,7 +178,7 @@ def _may_be_paid() -> ColumnElement[bool]:
     )
     lately = datetime.now(UTC) - LISTED_WITHIN
     may_come = or_(Posting.state != "closed", Posting.at_work > 0, Assignment.handed_in_at > lately)
-    return or_(handed_in, and_(Assignment.state != "returned", may_come))
+    return or_(submitted, and_(Assignment.state != "returned", may_come))
 
 
 def cost_of_bonus(recruitment: Recruitment, cents: int) -> int:
@@ -186,7 +186,7 @@ def cost_of_bonus(recruitment: Recruitment, cents: int) -> int:
     return cents + bonus_fee(recruitment.channel, cents)
 
 
-def _is_owed(kind: Kind) -> ColumnElement[bool]:
+def _is_payable(kind: Kind) -> ColumnElement[bool]:
     """SQL: a submission has a payment of this kind that a platform has been, or may be, asked to
     make."""
     return (
@@ -230,7 +230,7 @@ def require_room(session: Session, recruitment: Recruitment, sizes: list[int]) -
 def owe(
     session: Session,
     recruitment: Recruitment,
-    owed: Owed,
+    new_payment: NewPayment,
     *,
     assignment: Assignment | None,
     submission: Submission | None,
@@ -240,13 +240,13 @@ def owe(
     A bonus that would exceed the limit is held until someone raises the limit. The caller must hold
     the recruitment's row lock.
     """
-    earlier = _earlier(session, owed.rule, assignment, submission)
+    earlier = _earlier(session, new_payment.rule, assignment, submission)
     if earlier is not None:
         return earlier
     fee = (
-        reward_fee(recruitment.channel, owed.amount_cents, _places_of(session, submission))
-        if owed.kind == "reward"
-        else bonus_fee(recruitment.channel, owed.amount_cents)
+        reward_fee(recruitment.channel, new_payment.amount_cents, _places_of(session, submission))
+        if new_payment.kind == "reward"
+        else bonus_fee(recruitment.channel, new_payment.amount_cents)
     )
     payment = Payment(
         campaign_id=recruitment.campaign_id,
@@ -254,18 +254,18 @@ def owe(
         submission_id=submission.id if submission else None,
         assignment_id=assignment.id if assignment else None,
         annotator_id=assignment.annotator_id if assignment else None,
-        kind=owed.kind,
-        rule=owed.rule,
-        amount_cents=owed.amount_cents,
+        kind=new_payment.kind,
+        rule=new_payment.rule,
+        amount_cents=new_payment.amount_cents,
         fee_cents=fee,
         currency=recruitment.currency,
-        reason=owed.reason,
+        reason=new_payment.reason,
         state="held",
         why=AWAITS_WORD,
     )
     session.add(payment)
     session.flush()
-    if not owed.awaits_word:
+    if not new_payment.awaits_word:
         _make_due(session, recruitment, payment)
     campaign_changed(session, recruitment.campaign_id)
     return payment

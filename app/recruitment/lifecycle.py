@@ -38,7 +38,7 @@ def _withdrawn(session: Session, posting: Posting) -> bool:
     """Withdraw a posting that was not sent to a platform. Return whether that was possible."""
     call = session.scalar(
         select(ChannelCall)
-        .where(ChannelCall.posting_id == posting.id, ChannelCall.deed == "publish")
+        .where(ChannelCall.posting_id == posting.id, ChannelCall.action == "publish")
         .with_for_update()
     )
     if posting.state != "planned" or call is None or call.attempts or call.state != "due":

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Assignment
 from app.recruitment import ledger
-from app.recruitment.ledger import Owed
+from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Payment, Recruitment
 
 
@@ -31,7 +31,7 @@ def owe_for(session: Session, assignment: Assignment) -> None:
     ledger.owe(
         session,
         link,
-        Owed(
+        NewPayment(
             "outside",
             "reward" if booked is None else f"late:{done}",
             earned - (booked or 0),

@@ -37,7 +37,7 @@ from app.recruitment.link_schemas import (
 from app.recruitment.models import Invitation, Payment, Recruitment
 
 api = api_router("/campaigns/{campaign_id}", "recruitment")
-OwedState = Literal["due", "held", "paid", "cancelled"]
+PayableState = Literal["due", "held", "paid", "cancelled"]
 
 
 def _link_out(session: Session, link: Recruitment) -> LinkOut:
@@ -160,17 +160,17 @@ def revoke_invitation(
     return InvitationOut.of(shown)
 
 
-@api.post("/links/{link_id}/{deed}")
+@api.post("/links/{link_id}/{action}")
 def act_on_link(
     campaign_id: UUID,
     link_id: UUID,
-    deed: Literal["pause", "resume", "stop"],
+    action: Literal["pause", "resume", "stop"],
     session: DatabaseSession,
     account: SignedIn,
 ) -> LinkOut:
     """Pause, stop or reopen a link. While it is closed, no new people can start, and people at work
     can finish."""
-    return _link_out(session, links.act_on_link(session, account, campaign_id, link_id, deed))
+    return _link_out(session, links.act_on_link(session, account, campaign_id, link_id, action))
 
 
 @api.get("/owed")
@@ -179,15 +179,15 @@ def list_owed(
     session: DatabaseSession,
     account: SignedIn,
     paging: Paged,
-    state: OwedState | None = None,
+    state: PayableState | None = None,
 ) -> Page[OwedOut]:
     """List what people who used links have earned, the newest first. You pay them yourself."""
     campaign = get_campaign(session, account, campaign_id)
-    query = payables.owed_query(campaign)
+    query = payables.payable_query(campaign)
     if state is not None:
         query = query.where(Payment.state == state)
     rows = paging.rows(session, query, Payment.id, newest_first=True)
-    return paging.page([OwedOut.of(payables.owed_row(campaign, *row)) for row in rows])
+    return paging.page([OwedOut.of(payables.payable_row(campaign, *row)) for row in rows])
 
 
 @api.get("/owed.csv", response_class=Response)
@@ -196,7 +196,7 @@ def download_owed(
     campaign_id: UUID,
     session: DatabaseSession,
     account: SignedIn,
-    state: OwedState | None = None,
+    state: PayableState | None = None,
 ) -> Response:
     """Download what people who used links have earned as CSV, the oldest first, with completion
     codes."""
@@ -207,7 +207,7 @@ def download_owed(
         with snapshot() as own:
             scope_to_account(own, account.id)
             campaign = own.get_one(Campaign, campaign_id)
-            yield from in_pieces(payables.owed_csv(own, campaign, state))
+            yield from in_pieces(payables.payables_csv(own, campaign, state))
 
     return Download(account.id, lines, "text/csv; charset=utf-8", headers)
 

@@ -13,7 +13,7 @@ from app.core.settings import get_settings
 from app.recruitment.invitations import Invited, NewAddress
 from app.recruitment.links import LinkWork
 from app.recruitment.models import Recruitment
-from app.recruitment.payables import OwedRow
+from app.recruitment.payables import PayableRow
 from app.recruitment.people_list import BadLine
 from app.recruitment.settings import link_settings
 
@@ -105,7 +105,7 @@ class LinkOut(BaseModel):
                 "used": work.used,
                 "reward_cents": link.reward_cents,
                 "currency": link.currency,
-                "owed_cents": work.owed_cents,
+                "owed_cents": work.payable_cents,
                 "paid_cents": work.paid_cents,
                 "created_at": link.created_at,
             }
@@ -216,7 +216,7 @@ class OwedOut(BaseModel):
     paid_at: datetime | None
 
     @classmethod
-    def of(cls, row: OwedRow) -> "OwedOut":
+    def of(cls, row: PayableRow) -> "OwedOut":
         payment = row.payment
         return cls(
             id=payment.id,

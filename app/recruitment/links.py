@@ -53,7 +53,7 @@ class LinkWork:
     finished: int = 0
     at_work: int = 0
     left: int = 0
-    owed_cents: int = 0
+    payable_cents: int = 0
     paid_cents: int = 0
     invited: int = 0
     used: int = 0
@@ -193,8 +193,8 @@ def work_of(session: Session, links: Sequence[Recruitment]) -> dict[UUID, LinkWo
         finished, at_work, left = did.get(link_id, (0, 0, 0))
         committed, paid = cents.get(link_id, (0, 0))
         invited, used = asked.get(link_id, (0, 0))
-        owed = (committed or 0) - (paid or 0)
-        work[link_id] = LinkWork(finished, at_work, left, owed, paid or 0, invited, used)
+        payable = (committed or 0) - (paid or 0)
+        work[link_id] = LinkWork(finished, at_work, left, payable, paid or 0, invited, used)
     return work
 
 

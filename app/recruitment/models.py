@@ -268,8 +268,8 @@ class ChannelCall(Attempted, Base):
     """A request to a platform that must take effect exactly once. Its id is the token of all
     attempts.
 
-    deed: `publish`, `extend`, `pause`, `resume`, `stop` or `exclude` (of a posting), `reject` (of a
-        submission), or `notify` (of a recruitment's account).
+    action: `publish`, `extend`, `pause`, `resume`, `stop` or `exclude` (of a posting), `reject` (of
+        a submission), or `notify` (of a recruitment's account).
     arguments: JSON.
     """
 
@@ -290,7 +290,7 @@ class ChannelCall(Attempted, Base):
     submission_id: Mapped[UUID | None] = mapped_column(
         ForeignKey("submission.id", ondelete="CASCADE"), index=True
     )
-    deed: Mapped[str] = mapped_column(String(20))
+    action: Mapped[str] = mapped_column(String(20))
     arguments: Mapped[dict[str, Any]] = mapped_column(JSONB, default=dict, server_default="{}")
     state: Mapped[str] = mapped_column(String(20), default="due")
     why: Mapped[str] = mapped_column(Text, default="", server_default="")

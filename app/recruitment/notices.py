@@ -17,7 +17,7 @@ from app.annotation.models import Assignment
 from app.core.errors import NotFound
 from app.core.security import decrypt
 from app.core.sweeps import each_apart
-from app.recruitment.calls import HOOK_SEAL
+from app.recruitment.calls import HOOK_PURPOSE
 from app.recruitment.channels.mturk_queue import TurkEvent
 from app.recruitment.channels.prolific_hooks import HookEvent
 from app.recruitment.models import ChannelAccount, Posting, Recruitment, SeenEvent, Submission
@@ -29,8 +29,8 @@ GIVEN_BACK = ("AssignmentReturned", "AssignmentAbandoned")
 def hook_secret(session: Session, channel_account_id: UUID) -> str:
     """Return the secret that signs an account's notifications. Raises NotFound if there is none."""
     account = session.get(ChannelAccount, channel_account_id)
-    sealed = account.hook_secret if account is not None else None
-    secret = decrypt(HOOK_SEAL, sealed) if sealed is not None else None
+    encrypted = account.hook_secret if account is not None else None
+    secret = decrypt(HOOK_PURPOSE, encrypted) if encrypted is not None else None
     if secret is None:
         raise NotFound("No notifications are expected at this address.")
     return secret.decode()

@@ -35,7 +35,7 @@ ROWS = 500
 
 
 @dataclass(frozen=True)
-class OwedRow:
+class PayableRow:
     """A payment that the requester makes.
 
     person: the name on an imported list, or empty.
@@ -51,11 +51,11 @@ class OwedRow:
     grids: int
 
 
-OwedQuery = Select[Payment, str, int, str, str, int]
+PayableQuery = Select[Payment, str, int, str, str, int]
 
 
-def owed_query(campaign: Campaign) -> OwedQuery:
-    """Select everything that the requester owes or owed. `owed_row` reads its rows."""
+def payable_query(campaign: Campaign) -> PayableQuery:
+    """Select everything that the requester owes or owed. `payable_row` reads its rows."""
     return (
         select(
             Payment,
@@ -77,7 +77,7 @@ def owed_query(campaign: Campaign) -> OwedQuery:
     )
 
 
-def owed_row(
+def payable_row(
     campaign: Campaign,
     payment: Payment,
     link: str,
@@ -85,19 +85,21 @@ def owed_row(
     person: str | None,
     code: str | None,
     grids: int | None,
-) -> OwedRow:
+) -> PayableRow:
     tells = annotation_of(campaign.annotation).completion == "code"
-    return OwedRow(payment, link, annotator, person or "", code or "" if tells else "", grids or 0)
+    return PayableRow(
+        payment, link, annotator, person or "", code or "" if tells else "", grids or 0
+    )
 
 
-def owed_csv(session: Session, campaign: Campaign, state: str | None) -> Iterator[bytes]:
+def payables_csv(session: Session, campaign: Campaign, state: str | None) -> Iterator[bytes]:
     """Yield a CSV line for each payment, the oldest first."""
     yield csv_line(COLUMNS).encode()
-    query = owed_query(campaign).order_by(Payment.id).execution_options(yield_per=ROWS)
+    query = payable_query(campaign).order_by(Payment.id).execution_options(yield_per=ROWS)
     if state is not None:
         query = query.where(Payment.state == state)
     for record in session.execute(query):
-        row = owed_row(campaign, *record)
+        row = payable_row(campaign, *record)
         cents = row.payment.amount_cents
         yield csv_line(
             [

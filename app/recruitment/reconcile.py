@@ -41,7 +41,7 @@ from app.recruitment.settling import settle
 _FINAL = ("approved", "screened_out")
 # States after which the platform reports nothing more.
 SETTLED = ("approved", "rejected", "returned", "timed_out", "screened_out")
-HANDED_IN = ("submitted", "approved", "rejected", "screened_out")
+SUBMITTED = ("submitted", "approved", "rejected", "screened_out")
 # How many submissions of a posting have their bonuses compared at once.
 COMPARED = 50
 LONGEST_WAIT = 600.0
@@ -53,6 +53,11 @@ class PollAttempt(PlatformAttempt):
 
     postings: list[tuple[UUID, PostingRef]]
     began: datetime
+
+    @property
+    def number(self) -> None:
+        """Checks are not counted: two at once see the same, and what they take in is compared with
+        what is known."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +201,7 @@ def _lacks_some() -> ColumnElement[bool]:
     """SQL: more work was submitted than is listed, because platforms list it with a delay."""
     listed = (
         select(func.count())
-        .where(Submission.posting_id == Posting.id, Submission.state.in_(HANDED_IN))
+        .where(Submission.posting_id == Posting.id, Submission.state.in_(SUBMITTED))
         .scalar_subquery()
     )
     return and_(Posting.taken > listed, Posting.closed_at > func.now() - ledger.LISTED_WITHIN)
@@ -236,7 +241,7 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
         (row.external_id, row.person_hash): row
         for row in session.scalars(select(Submission).where(Submission.posting_id == posting.id))
     }
-    changed, handed_in = False, []
+    changed, newly_submitted = False, []
     for submission in seen.submissions:
         hashed = people.person_hash(recruitment, submission.person)
         row = known.get((submission.external_id, hashed))
@@ -250,9 +255,9 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
                 state=submission.state,
             )
             session.add(row)
-            handed_in += [row] if submission.state in HANDED_IN else []
-        elif row.state not in HANDED_IN and submission.state in HANDED_IN:
-            handed_in.append(row)
+            newly_submitted += [row] if submission.state in SUBMITTED else []
+        elif row.state not in SUBMITTED and submission.state in SUBMITTED:
+            newly_submitted.append(row)
         is_new = _bring_up_to_date(session, recruitment, row, submission) or is_new
         changed |= is_new
         session.flush()
@@ -261,8 +266,8 @@ def take_in(session: Session, recruitment_id: UUID, seen: Seen) -> None:
             settle(session, recruitment, row)
     # A task that pays for lost work is for one person only, so nobody needs to be excluded from it.
     is_for_all = posting.compensates is None
-    if handed_in and is_for_all and paid_settings(recruitment).exclude_former:
-        ids = [str(row.id) for row in handed_in]
+    if newly_submitted and is_for_all and paid_settings(recruitment).exclude_former:
+        ids = [str(row.id) for row in newly_submitted]
         calls.ask(session, recruitment, "exclude", posting=posting, submissions=ids)
     if changed:
         campaign_changed(session, recruitment.campaign_id)
@@ -273,7 +278,7 @@ def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
     report may then be outdated, and money for open places must not seem free."""
     moved = select(ChannelCall.id).where(
         ChannelCall.posting_id == posting.id,
-        ChannelCall.deed.in_(("publish", "extend", "pause", "resume", "stop")),
+        ChannelCall.action.in_(("publish", "extend", "pause", "resume", "stop")),
         or_(ChannelCall.state == "running", ChannelCall.ended_at.between(asked, latest_now())),
     )
     return session.scalar(moved.limit(1)) is not None
@@ -294,7 +299,7 @@ def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: 
     elif seen.status.state == "open" and posting.state == "closed":
         waiting = select(ChannelCall.id).where(
             ChannelCall.posting_id == posting.id,
-            ChannelCall.deed == "stop",
+            ChannelCall.action == "stop",
             ChannelCall.state.in_(("due", "running")),
         )
         if recruitment.state == "stopped" and session.scalar(waiting) is None:

@@ -175,15 +175,15 @@ def resume_recruitment(
     return recruitment_out(session, service.act(session, account, recruitment_id, "resume"))
 
 
-@api.post("/{recruitment_id}/{deed}")
+@api.post("/{recruitment_id}/{action}")
 def act_on_recruitment(
     campaign_id: UUID,
     recruitment_id: UUID,
-    deed: Literal["pause", "stop"],
+    action: Literal["pause", "stop"],
     session: DatabaseSession,
     account: SignedIn,
 ) -> RecruitmentOut:
     """Pause or stop a recruitment. No new people can join. People at work can still submit and are
     paid."""
     _of_campaign(session, account, campaign_id, recruitment_id)
-    return recruitment_out(session, service.act(session, account, recruitment_id, deed))
+    return recruitment_out(session, service.act(session, account, recruitment_id, action))

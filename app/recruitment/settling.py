@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Assignment
 from app.recruitment import ledger
 from app.recruitment.bonuses import owe_bonuses, paid_settings
-from app.recruitment.ledger import Owed
+from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.settings import ProlificSettings
 
@@ -105,8 +105,8 @@ def approve(
     row.decision, row.flag, row.reason = "approve", "", message
     posting = session.get_one(Posting, row.posting_id)
     rule = "reward" if posting.compensates is None else COMPENSATION
-    owed = Owed("reward", rule, ledger.reward_of(recruitment, posting), message)
-    return ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+    reward = NewPayment("reward", rule, ledger.reward_of(recruitment, posting), message)
+    return ledger.owe(session, recruitment, reward, assignment=assignment, submission=row)
 
 
 def _settle_approved(
@@ -143,8 +143,8 @@ def _settle_screened_out(
     if cents is None:
         row.flag = "" if row.reason else "screened_out_there"
         return
-    owed = Owed("screen_out", "screen_out", cents, "Failed practice.")
-    payment = ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
+    screen_out = NewPayment("screen_out", "screen_out", cents, "Failed practice.")
+    payment = ledger.owe(session, recruitment, screen_out, assignment=assignment, submission=row)
     row.flag = ""
     if payment.state in ("held", "due", "failed"):
         ledger.mark_paid(payment, row.external_id)

@@ -14,12 +14,12 @@ from app.recruitment.models import Payment, Recruitment
 class Spending:
     """A campaign's spending in cents, with fees.
 
-    owed_cents: paid, or to be paid by a platform, or by the requester to people who used links.
+    payable_cents: paid, or to be paid by a platform, or by the requester to people who used links.
     committed_cents: the same, plus what open places on platforms may still cost.
     """
 
     currency: str
-    owed_cents: int
+    payable_cents: int
     committed_cents: int
 
 
@@ -34,23 +34,23 @@ def spending_of(session: Session, campaign: Campaign) -> Spending | None:
     ).all()
     if not recruitments:
         return None
-    owed = _owed(session, campaign)
-    committed = dict.fromkeys([campaign.currency, *owed], 0)
+    payable = _payable(session, campaign)
+    committed = dict.fromkeys([campaign.currency, *payable], 0)
     for recruitment in recruitments:
         cents = ledger.commitments(session, recruitment).committed_cents
         committed[recruitment.currency] = committed.get(recruitment.currency, 0) + cents
     each = [
-        Spending(currency, owed.get(currency, 0), cents) for currency, cents in committed.items()
+        Spending(currency, payable.get(currency, 0), cents) for currency, cents in committed.items()
     ]
     own, most = (
         each[0],
-        max(each, key=lambda spending: (spending.committed_cents, spending.owed_cents)),
+        max(each, key=lambda spending: (spending.committed_cents, spending.payable_cents)),
     )
-    return own if own.owed_cents or own.committed_cents else most
+    return own if own.payable_cents or own.committed_cents else most
 
 
-def _owed(session: Session, campaign: Campaign) -> dict[str, int]:
-    """Return what is owed by currency."""
+def _payable(session: Session, campaign: Campaign) -> dict[str, int]:
+    """Return what is payable by currency."""
     rows = session.execute(
         select(Payment.currency, func.sum(Payment.amount_cents + Payment.fee_cents))
         .where(Payment.campaign_id == campaign.id, Payment.state.in_(ledger.COMMITTED))

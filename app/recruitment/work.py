@@ -80,7 +80,7 @@ def _due_calls(busy: Collection[UUID]) -> Select[UUID]:
             earlier.id < ChannelCall.id,
             earlier.state.in_(UNFINISHED),
             # Excluding former people may take long, and nothing depends on it.
-            earlier.deed != "exclude",
+            earlier.action != "exclude",
             earlier.posting_id.is_not_distinct_from(ChannelCall.posting_id),
             earlier.submission_id.is_not_distinct_from(ChannelCall.submission_id),
         )

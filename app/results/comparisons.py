@@ -62,9 +62,9 @@ def _triplets(
     groups, seen: (B, S). All triplets are numbered, answer by answer and pair by pair. Those drawn
     are computed from their numbers, without enumerating the others.
     """
-    alike = (groups[:, :, None] == groups[:, None, :]) & (groups >= 0)[:, None, :]
-    alike &= seen[:, :, None] & seen[:, None, :] & ~np.eye(groups.shape[1], dtype=np.bool_)
-    answer, anchor, near = np.nonzero(alike)
+    same_group = (groups[:, :, None] == groups[:, None, :]) & (groups >= 0)[:, None, :]
+    same_group &= seen[:, :, None] & seen[:, None, :] & ~np.eye(groups.shape[1], dtype=np.bool_)
+    answer, anchor, near = np.nonzero(same_group)
     apart = (groups[answer] != groups[answer, anchor][:, None]) & seen[answer]
     fars = apart.sum(1)
     ends = np.cumsum(fars)
@@ -91,8 +91,8 @@ def _answers_by_size(session: Session, campaign: Campaign) -> Iterator[Sequence[
     for rows in read_answers(session, campaign, left_out=False):
         for start in range(0, len(rows), ANSWERS_AT_ONCE):
             some = rows[start : start + ANSWERS_AT_ONCE]
-            for _, alike in groupby(some, lambda row: len(row.images)):
-                yield list(alike)
+            for _, same_size in groupby(some, lambda row: len(row.images)):
+                yield list(same_size)
 
 
 def _arrays(rows: Sequence[AnswerRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

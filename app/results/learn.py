@@ -160,23 +160,23 @@ class _Reporter:
 def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel:
     campaign, data, before = given.campaign, given.data, given.before
     batches = []
-    has_likeness = learned.labels is None
+    has_similarity = learned.labels is None
     for number, n in given.wanted if campaign.state != "finished" else []:
         grids = learned.select_grids(n, number)
         # Votes are requested for images regardless of their similarity.
-        locality = grid_locality(grids.images, learned.embedding) if has_likeness else None
+        locality = grid_locality(grids.images, learned.embedding) if has_similarity else None
         batches.append(Batch(number, grids, data.n_full, locality))
     # A round whose grids all moved to a later one has no answers of its own (migration 0003).
     last_asked = data.rounds[min(data.newest_round, len(data.rounds)) - 1].images
     # If clusters or labels are the result, the neighbours within one may keep changing.
     settled = (
         neighbour_stability(before, learned.embedding)
-        if before is not None and learned.memberships is None and has_likeness
+        if before is not None and learned.memberships is None and has_similarity
         else {}
     )
     local = (
         {"locality_of_last_round": grid_locality(last_asked, learned.embedding)}
-        if has_likeness
+        if has_similarity
         else {}
     )
     metrics = {**learned.metrics, **settled, **local}

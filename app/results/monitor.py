@@ -184,7 +184,7 @@ def _costs(session: Session, campaign: Campaign) -> _Costs:
     spending = spending_of(session, campaign)
     if spending is None:
         return _Costs(campaign.currency, 0, planned)
-    spent, committed = spending.owed_cents, spending.committed_cents
+    spent, committed = spending.payable_cents, spending.committed_cents
     if spending.currency != campaign.currency:
         return _Costs(spending.currency, spent, committed)
     return _Costs(campaign.currency, spent, max(spent, committed, planned))

@@ -15,7 +15,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign, Round
-from app.campaigns.rounds import Batch, end_campaign, lay_out, open_next
+from app.campaigns.rounds import Batch, end_campaign, open_next, schedule_round
 from app.core.database import advisory_lock, locked
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
@@ -149,5 +149,5 @@ def _move_on(
     for batch in reversed(trained.batches):
         # Rounds may have been removed while the model was fitted.
         if batch.number <= campaign.rounds:
-            lay_out(session, campaign, batch)
+            schedule_round(session, campaign, batch)
     open_next(session, campaign)

@@ -27,7 +27,7 @@ class NextGrids:
     contents: dict[str, Any]
 
     @classmethod
-    def alike(cls, images: NDArray[np.int64], purpose: str) -> Self:
+    def of_purpose(cls, images: NDArray[np.int64], purpose: str) -> Self:
         """Return grids that all have one purpose."""
         n = len(images)
         return cls(images, [purpose] * n, [None] * n, {purpose: n})
@@ -78,4 +78,4 @@ def random_start(n: int, first: FirstRound) -> NextGrids:
     size, n_images = first.grid_size, first.n_images
     nothing = AskedGrids(np.empty((0, size), np.int64), n_images)
     grids = without_repeats(lambda m: random_grids(m, size, n_images, first.rng), n, nothing)
-    return NextGrids.alike(grids, "random")
+    return NextGrids.of_purpose(grids, "random")

@@ -51,7 +51,7 @@ class NeuCrowdStrategy:
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
         """Return grids that show each image once before any is shown twice."""
         grids = queries.covering_selections(n, first.grid_size, first.n_images, first.rng)
-        return NextGrids.alike(grids, "random")
+        return NextGrids.of_purpose(grids, "random")
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
         """Return settings with little effort that use the whole budget."""
@@ -122,7 +122,7 @@ def _selecting(
     def select(n: int, number: int) -> NextGrids:
         rng = np.random.default_rng([data.seed, number])
         grids = queries.telling_selections(gain, n, data.grid_size, rng, settings.random_share)
-        return NextGrids.alike(grids, "uncertain")
+        return NextGrids.of_purpose(grids, "uncertain")
 
     return select
 

@@ -59,7 +59,7 @@ class ScdcStrategy:
         chosen = ScdcSettings.model_validate(settings)
         subset = _subset(chosen, first.n_images, first.grid_size, first.seed)
         grids = queries.linked_grids(subset, n, first.grid_size, first.rng)
-        return NextGrids.alike(grids, "random")
+        return NextGrids.of_purpose(grids, "random")
 
     def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
         """Return settings with little effort that ask about the same share of the images."""

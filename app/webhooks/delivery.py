@@ -25,7 +25,7 @@ from app.core.sweeps import reason_of
 from app.core.work import Backoff, DueWork, WorkQueue, still_mine
 from app.webhooks.guard import checked_addresses
 from app.webhooks.models import Delivery, Webhook
-from app.webhooks.service import SEAL
+from app.webhooks.service import PURPOSE
 from app.webhooks.signing import signature
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def _begin(session: Session, delivery_id: UUID) -> Attempt:
     webhook = session.get_one(Webhook, delivery.webhook_id)
     delivery.attempts += 1
     delivery.due_at = datetime.now(UTC) + CLAIM
-    secret = decrypt(SEAL, webhook.secret)
+    secret = decrypt(PURPOSE, webhook.secret)
     return Attempt(
         delivery.id,
         webhook.account_id,
@@ -195,7 +195,7 @@ def _park(session: Session, delivery_id: UUID, reason: str) -> None:
     entry = {"at": now.isoformat(timespec="seconds"), "status": None, "said": reason, "seconds": 0}
     session.execute(
         update(Delivery)
-        .where(Delivery.id == delivery_id)
+        .where(Delivery.id == delivery_id, Delivery.state == "pending")
         .values(
             state="failed",
             ended_at=now,

@@ -65,20 +65,20 @@ def add_webhook(
     return _page(request, session, account, secret=secret, secret_of=webhook.id)
 
 
-@pages.post(ADDRESS + "/{webhook_id}/{deed}", response_class=HTMLResponse)
+@pages.post(ADDRESS + "/{webhook_id}/{action}", response_class=HTMLResponse)
 def act_on_webhook(
-    request: Request, session: DatabaseSession, account: SignedIn, webhook_id: UUID, deed: Action
+    request: Request, session: DatabaseSession, account: SignedIn, webhook_id: UUID, action: Action
 ) -> Response:
     webhook = service.get_webhook(session, account, webhook_id)
-    if deed == "secret":
+    if action == "secret":
         secret = service.renew_secret(session, account, webhook)
         return _page(request, session, account, secret=secret, secret_of=webhook.id)
-    if deed == "delete":
+    if action == "delete":
         service.delete_webhook(session, account, webhook)
-    elif deed == "ping":
+    elif action == "ping":
         service.ping_webhook(session, webhook)
     else:
-        service.change_webhook(session, account, webhook, Change(enabled=deed == "enable"))
+        service.change_webhook(session, account, webhook, Change(enabled=action == "enable"))
     return RedirectResponse(ADDRESS, status_code=303)
 
 

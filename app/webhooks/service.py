@@ -23,7 +23,7 @@ from app.webhooks.guard import ForbiddenAddress
 from app.webhooks.models import Delivery, Webhook
 from app.webhooks.signing import new_secret
 
-SEAL = "webhook-secret"
+PURPOSE = "webhook-secret"
 MOST = 20
 
 
@@ -58,7 +58,7 @@ def create_webhook(
         campaign_id=campaign_id,
         url=checked_url(url),
         events=_checked_events(events),
-        secret=encrypt(SEAL, secret.encode()),
+        secret=encrypt(PURPOSE, secret.encode()),
     )
     session.add(webhook)
     session.flush()
@@ -150,7 +150,7 @@ def change_webhook(session: Session, account: Account, webhook: Webhook, change:
 def renew_secret(session: Session, account: Account, webhook: Webhook) -> str:
     """Create a new secret, which is shown only once. The old one signs nothing from now on."""
     secret = new_secret()
-    webhook.secret = encrypt(SEAL, secret.encode())
+    webhook.secret = encrypt(PURPOSE, secret.encode())
     record_audit(session, account.id, "webhook.secret_renewed", "webhook", webhook.id)
     return secret
 

@@ -33,7 +33,7 @@ def parts(folder: Path | None) -> dict[str, Callable[[int], Question]]:
     }
     if folder is not None:
         questions["hotel"] = lambda _: data.hotel(folder)
-        questions["hotel_anew"] = partial(data.hotel_anew, folder)
+        questions["hotel_anew"] = partial(data.hotel_resplit, folder)
         for number, name in enumerate(data.SCENES, start=1):
             questions[f"scenes{number}"] = partial(_scenes, folder, name)
     return questions

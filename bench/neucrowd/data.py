@@ -84,7 +84,7 @@ def hotel(folder: Path) -> Question:
     return _hotel_question(np.vstack([train, valid]), test)
 
 
-def hotel_anew(folder: Path, seed: int) -> Question:
+def hotel_resplit(folder: Path, seed: int) -> Question:
     """The same 699 comments with another 140 unseen ones for each seed."""
     rows = np.random.default_rng([seed, 6]).permutation(np.vstack(_hotel_tables(folder)))
     return _hotel_question(rows[:-140], rows[-140:])

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from learning.answers import BLOCK, Answers
+from learning.latent.behaviour import AnnotatorBehaviour, all_spreads, fit_behaviour, grid_spread
 from learning.latent.discovery import find_attributes
-from learning.latent.habits import Habits, all_spreads, fit_habits, grid_spread
 from learning.latent.pair_model import (
     N_LEVELS,
     Assigned,
@@ -36,13 +36,13 @@ Step = Callable[[], None]
 class LatentAttributes:
     """A fitted model of A attributes in M columns.
 
-    pairs, habits: the two parts; calibration: (2,) slope and offset of the log odds of
+    pairs, behaviour: the two parts; calibration: (2,) slope and offset of the log odds of
     P(same), fitted to held-out answers; information: (N, M) fractional number of answers
     about each image for each column.
     """
 
     pairs: PairModel
-    habits: Habits
+    behaviour: AnnotatorBehaviour
     calibration: Tensor
     information: Tensor
 
@@ -54,7 +54,7 @@ class LatentAttributes:
     def class_log_probability(self, images: Tensor, present: Tensor, who: Tensor) -> Tensor:
         """(B, C) independent of a grouping. images, present: (B, S); who: (B,) annotators."""
         spread = grid_spread(self.pairs, images, present)
-        return self.habits.log_probability(who, spread)
+        return self.behaviour.log_probability(who, spread)
 
     def prior(self, answers: Answers) -> Tensor:
         """(G, C) log probability of the hidden classes, before the groupings."""
@@ -100,7 +100,7 @@ class LatentAttributes:
     def tensors(self) -> dict[str, Tensor]:
         """Everything that was learned, by name."""
         result = {"calibration": self.calibration, "information": self.information}
-        for part in (self.pairs, self.habits):
+        for part in (self.pairs, self.behaviour):
             result |= {field.name: getattr(part, field.name) for field in fields(part)}
         return result
 
@@ -123,15 +123,17 @@ class LatentAttributes:
             thresholds=self.pairs.thresholds[attributes],
         )
         information = self.information[:, columns]
-        habits = self.habits.keep(attributes)
-        return replace(self, pairs=pairs, habits=habits, information=information)
+        behaviour = self.behaviour.keep(attributes)
+        return replace(self, pairs=pairs, behaviour=behaviour, information=information)
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> LatentAttributes:
         """Restore the model from what `tensors` returned."""
         pairs = PairModel(**{field.name: tensors[field.name] for field in fields(PairModel)})
-        habits = Habits(**{field.name: tensors[field.name] for field in fields(Habits)})
-        return cls(pairs, habits, tensors["calibration"], tensors["information"])
+        behaviour = AnnotatorBehaviour(
+            **{field.name: tensors[field.name] for field in fields(AnnotatorBehaviour)}
+        )
+        return cls(pairs, behaviour, tensors["calibration"], tensors["information"])
 
 
 def n_steps(n_starts: int) -> int:
@@ -150,9 +152,9 @@ def fit(
     """A model of all answers from scratch, with at most `n_attributes`."""
     attributes = find_attributes(answers, n_attributes, n_starts, generator, step)
     pairs = PairModel.start(attributes.positions, attributes.owner)
-    habits = Habits.start(answers.n_annotators, attributes.n, answers.device)
+    behaviour = AnnotatorBehaviour.start(answers.n_annotators, attributes.n, answers.device)
     n_rounds = _N_FOLDS - 1 if len(answers) < MANY else 1
-    return _Fit(answers, attributes, variant, generator).run(pairs, habits, n_rounds, step)
+    return _Fit(answers, attributes, variant, generator).run(pairs, behaviour, n_rounds, step)
 
 
 def refit(
@@ -166,11 +168,11 @@ def refit(
     scale = pairs.positions.std(dim=0, unbiased=False) + _TINY
     attributes = settle(answers, Attributes(pairs.positions / scale, pairs.owner), _WARM_SWEEPS)
     run = _Fit(answers, attributes, variant, generator)
-    return run.run(pairs, previous.habits, 0, lambda: None, previous.calibration)
+    return run.run(pairs, previous.behaviour, 0, lambda: None, previous.calibration)
 
 
 class _Fit:
-    """The fit of pair model and habits for given attributes."""
+    """The fit of pair model and behaviour for given attributes."""
 
     def __init__(
         self,
@@ -187,7 +189,7 @@ class _Fit:
     def run(
         self,
         pairs: PairModel,
-        habits: Habits,
+        behaviour: AnnotatorBehaviour,
         n_rounds: int,
         step: Step,
         calibration: Tensor | None = None,
@@ -205,42 +207,42 @@ class _Fit:
             pairs = fit_positions(pairs, data.where(~held[data.rows]), n_iterations)
             pairs = fit_thresholds(pairs, data.where(held[data.rows]))
             if number == n_rounds - 1:
-                calibration = self._calibration(pairs, habits, ~held)
+                calibration = self._calibration(pairs, behaviour, ~held)
             step()
         if self._attributes.n > 0:
             pairs = fit_positions(pairs, self._assigned(pairs), n_iterations)
         log_likelihood = pairs.class_log_likelihood(self.answers)
         spread = all_spreads(pairs, self.answers)
-        habits = fit_habits(
-            habits,
+        behaviour = fit_behaviour(
+            behaviour,
             self.answers,
             log_likelihood,
             spread,
             self.variant,
             n_rounds=2 if n_rounds else 1,
         )
-        prior = habits.log_probability(self.answers.annotators, spread)
+        prior = behaviour.log_probability(self.answers.annotators, spread)
         scattered = torch.softmax(log_likelihood + prior, dim=1)[:, -1]
         pairs = fit_noise(pairs, self.answers, scattered)
         step()
         information = (
             self._attributes.sums.weights if self._attributes.sums is not None else pairs.positions
         )
-        return LatentAttributes(pairs, habits, calibration, information)
+        return LatentAttributes(pairs, behaviour, calibration, information)
 
     def _assigned(self, pairs: PairModel) -> Assigned:
         assert self._attributes.sums is not None
         log_likelihood = pairs.class_log_likelihood(self.answers)
         return Assigned.of(self.answers, self._attributes.sums.responsibility, log_likelihood)
 
-    def _calibration(self, pairs: PairModel, habits: Habits, kept: Tensor) -> Tensor:
+    def _calibration(self, pairs: PairModel, behaviour: AnnotatorBehaviour, kept: Tensor) -> Tensor:
         """(2,) slope and offset of the log odds for answers to which nothing was fitted."""
         train, held = self.answers.rows(kept), self.answers.rows(~kept)
         log_likelihood = pairs.class_log_likelihood(train)
         spread = all_spreads(pairs, train)
-        habits = fit_habits(habits, train, log_likelihood, spread, self.variant)
+        behaviour = fit_behaviour(behaviour, train, log_likelihood, spread, self.variant)
         identity = pairs.positions.new_tensor([1.0, 0.0])
-        model = LatentAttributes(pairs, habits, identity, pairs.positions)
+        model = LatentAttributes(pairs, behaviour, identity, pairs.positions)
         sample = held.rows(slice(0, BLOCK))
         odds = model.log_odds(sample)
         same, informative = sample.pair_labels()

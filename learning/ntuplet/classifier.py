@@ -95,11 +95,11 @@ class NeuCrowdClassifier(Estimator):
                 seen, rng = features[assured.known], np.random.default_rng(self.random_state)
                 prepared[model.products] = Prepared.of(seen, model.products, rng)
             common = prepared[model.products]
-            alike = model.products, model.assurance, model.random_state
-            if alike not in plain:
-                plain[alike] = _plain_line(common, features, assured, held_out, self.regression)
+            variant = model.products, model.assurance, model.random_state
+            if variant not in plain:
+                plain[variant] = _plain_line(common, features, assured, held_out, self.regression)
             model.fit_on(features, assured, held_out, prepared=common)
-            trial = _trial(model, held_out, plain[alike])
+            trial = _trial(model, held_out, plain[variant])
             done += 1
             if progress is not None:
                 progress(done, total, {"held_out_loss": trial.loss})

@@ -92,6 +92,6 @@ class Prepared:
 
 
 def _kernel(items: FloatArray32, landmarks: FloatArray32) -> FloatArray32:
-    likeness = items @ landmarks.T
-    likeness /= landmarks.shape[1]
-    return np.asarray(np.square(likeness, out=likeness))
+    similarity = items @ landmarks.T
+    similarity /= landmarks.shape[1]
+    return np.asarray(np.square(similarity, out=similarity))

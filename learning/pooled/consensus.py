@@ -28,10 +28,10 @@ def consensus(models: list[PooledModel]) -> PooledModel:
     if len(models) == 1:
         return models[0]
     scaled = [_unit_consistency(model) for model in models]
-    beside = torch.cat([model.positions for model in scaled], dim=1) / len(scaled) ** 0.5
+    stacked = torch.cat([model.positions for model in scaled], dim=1) / len(scaled) ** 0.5
     n_dimensions = models[0].positions.shape[1]
     # The eigenvalues are in ascending order.
-    axes = torch.linalg.eigh(beside.T @ beside).eigenvectors[:, -n_dimensions:].flip(1)
+    axes = torch.linalg.eigh(stacked.T @ stacked).eigenvectors[:, -n_dimensions:].flip(1)
     variance = torch.cat([model.variance() for model in scaled], dim=1) @ axes**2
 
     def mean(name: str) -> Tensor:
@@ -39,7 +39,7 @@ def consensus(models: list[PooledModel]) -> PooledModel:
 
     return replace(
         scaled[0],
-        positions=(beside @ axes).contiguous(),
+        positions=(stacked @ axes).contiguous(),
         log_variance=variance.clamp(min=_MIN_VARIANCE).log(),
         bias=mean("bias"),
         error=mean("error"),

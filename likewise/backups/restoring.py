@@ -37,13 +37,13 @@ class Place:
     """Where a backup is restored.
 
     database_url: empty for an embedded server in the folder; stored_elsewhere: whether STORAGE_URL
-    is set; keyed: whether LIKEWISE_SECRET_KEY is set
+    is set; has_secret_key: whether LIKEWISE_SECRET_KEY is set
     """
 
     folder: Path
     database_url: str
     stored_elsewhere: bool
-    keyed: bool
+    has_secret_key: bool
 
     def check(self, backup: Backup) -> None:
         """Raises CannotRestore unless the place is empty and can take this backup."""
@@ -81,7 +81,7 @@ class Place:
         """Restore storage before the database, which then never names a missing object."""
         for part in backup.objects():
             _store(backup, part)
-        if not self.keyed:
+        if not self.has_secret_key:
             environment.write_private(self.folder / "secret_key", backup.secret_key())
         if self.database_url:
             _load(backup, self.database_url)
@@ -117,7 +117,7 @@ class Place:
             shutil.rmtree(self.folder / "postgres", ignore_errors=True)
         if not self.stored_elsewhere:
             shutil.rmtree(self.folder / "storage", ignore_errors=True)
-        if not self.keyed:
+        if not self.has_secret_key:
             (self.folder / "secret_key").unlink(missing_ok=True)
         (self.folder / environment.RESTORING).unlink()
 

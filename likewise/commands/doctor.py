@@ -28,7 +28,7 @@ def doctor() -> None:
         ("PostgreSQL", _postgres),
         ("clock", _clock),
         ("migrations", _migrations),
-        ("wall", _wall),
+        ("wall", _row_security),
         ("factors", _factors),
         ("Redis", _redis),
         ("queue", _queue),
@@ -147,7 +147,7 @@ def _migrations() -> str:
     return f"at {current}"
 
 
-def _wall() -> str:
+def _row_security() -> str:
     from app.core.database import transaction
     from app.core.row_security import row_security_problems
     from app.tables import metadata
@@ -164,11 +164,11 @@ def _wall() -> str:
 
 
 def _factors() -> str:
-    from app.accounts.factors import count_seals
+    from app.accounts.factors import count_factors
     from app.core.database import transaction
 
     with transaction() as session:
-        n, old, lost = count_seals(session)
+        n, old, lost = count_factors(session)
     if lost:
         raise RuntimeError(
             f"no key decrypts {lost} of {n} second factors, so their owners cannot sign in with "

@@ -68,8 +68,8 @@ def simulate(
     if mturk or prolific:
         if returns + abandons > 1:
             raise typer.BadParameter("--returns and --abandons must add up to at most 1.")
-        habits = WorkerBehaviour(returns=returns, abandons=abandons, extras=extras)
-        play = run_market(campaign, by, traits, pace, habits, mturk, prolific)
+        behaviour = WorkerBehaviour(returns=returns, abandons=abandons, extras=extras)
+        play = run_market(campaign, by, traits, pace, behaviour, mturk, prolific)
         typer.echo(what_came_of(play.log))
         return
     run = run_crowd(campaign, by, traits, pace, answers)
@@ -86,7 +86,7 @@ def run_market(
     by: str,
     traits: CrowdTraits,
     pace: float,
-    habits: WorkerBehaviour,
+    behaviour: WorkerBehaviour,
     mturk: str,
     prolific: str,
 ) -> MarketPlay:
@@ -112,7 +112,7 @@ def run_market(
         crowd,
         campaign_row.max_groups,
         kind=campaign_row.kind,
-        habits=habits,
+        behaviour=behaviour,
         links=links,
         seed=traits.seed,
         pace=pace,
@@ -127,10 +127,10 @@ def what_came_of(log: Sequence[WorkSession]) -> str:
         return "Nobody found a place. Check that the recruitment is open and its task published."
     ends = Counter(session.end.replace("_", " ") for session in log)
     did = ", ".join(f"{n} {end}" for end, n in sorted(ends.items()))
-    owed = sum(sum(session.owed_cents) for session in log)
+    earned = sum(sum(session.earned_cents) for session in log)
     codes = Counter(session.code for session in log if session.code)
     why = "".join(f" Refused {n} times: {code}." for code, n in sorted(codes.items()))
-    return f"{len(log)} places were taken: {did}.{why} Owed: {owed / 100:.2f}."
+    return f"{len(log)} places were taken: {did}.{why} Owed: {earned / 100:.2f}."
 
 
 def run_crowd(

@@ -49,8 +49,8 @@ expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [phases.stateful]
 max-steps = 6
 
-# A neighbour has a variable, {deed} or {campaign_id}, in the place of these names, and takes other
-# methods: it says 422.
+# A neighbour has a variable, {action} or {campaign_id}, in the place of these names, and takes
+# other methods: it says 422.
 [[operations]]
 include-path-regex = "/(dry-run|limit|reconciliation|images/delete|images/dependents|import)$"
 phases.coverage.checks.unsupported_method.enabled = false

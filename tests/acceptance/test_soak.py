@@ -176,7 +176,7 @@ def on_a_marketplace(
     http = httpx.Client(base_url=system.base_url, timeout=60, transport=recorder)
     requester = Requester(http, an_api_token(owner), campaign.id)
     play = a_play(system, turk, campaign, recorder)
-    play.habits = WorkerBehaviour(returns=0.1, abandons=0.05, twice=0.2, extras=0.5, greedy=0.1)
+    play.behaviour = WorkerBehaviour(returns=0.1, abandons=0.05, twice=0.2, extras=0.5, greedy=0.1)
     play.at_once, play.pace = ON_MARKET, THINK_SECONDS
     return campaign, requester, Market(turk, play, recorder.calls)
 

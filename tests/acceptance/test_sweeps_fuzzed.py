@@ -117,7 +117,7 @@ def _work_of(owner: Any, campaign: Campaign) -> tuple[UUID, UUID, UUID, UUID]:
     with transaction() as session:
         locked(session, Campaign, campaign.id)
         job = request_job(session, campaign.id, watermark=1).id
-        call = ChannelCall(recruitment_id=recruitment.id, deed="notify")
+        call = ChannelCall(recruitment_id=recruitment.id, action="notify")
         session.add(call)
         session.flush()
         owed = session.get_one(Payment, payment)

@@ -388,7 +388,6 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "link_id": link.id,
         "invitation_id": invitation.id,
         "assignment_id": uuid.uuid4(),
-        "deed": "pause",
     }
     walked = 0
     paths = client.get("/api/v1/openapi.json").json()["paths"]

@@ -300,10 +300,10 @@ def test_a_webhook_signed_by_a_wrong_clock_is_refused_and_sent_again(
 
 def a_hook(url: str) -> tuple[Any, str]:
     from app.core.security import decrypt
-    from app.webhooks.service import SEAL
+    from app.webhooks.service import PURPOSE
 
     webhook = a_webhook(an_account(), url)
-    secret = decrypt(SEAL, webhook.secret)
+    secret = decrypt(PURPOSE, webhook.secret)
     assert secret is not None
     return webhook, secret.decode()
 
@@ -326,7 +326,7 @@ def recruited(environment: dict[str, str]) -> Recruitment:
     recruitment = a_recruitment(owner, a_campaign(owner))
     a_payment(recruitment, a_submission(recruitment))
     with transaction() as session:
-        session.add(ChannelCall(recruitment_id=recruitment.id, deed="publish"))
+        session.add(ChannelCall(recruitment_id=recruitment.id, action="publish"))
     return recruitment
 
 

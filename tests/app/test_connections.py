@@ -18,8 +18,8 @@ from app.core import connections
 from app.core.connections import (
     MOST_AHEAD,
     MOST_BYTES_AHEAD,
-    FewAlike,
     LimitedProtocol,
+    RepetitionFilter,
     allow_descriptors,
     is_believed,
 )
@@ -202,7 +202,7 @@ def test_a_few_requests_may_be_sent_ahead_of_their_replies_and_no_more() -> None
 
 
 def test_rubbish_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    few = FewAlike()
+    few = RepetitionFilter()
     logger = logging.getLogger("uvicorn.error")
     logger.addFilter(few)
     try:
@@ -218,7 +218,7 @@ def test_rubbish_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_errors_are_always_told() -> None:
-    few = FewAlike(most=1)
+    few = RepetitionFilter(most=1)
     record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 1, "broken", (), None)
     assert all(few.filter(record) for _ in range(10))
 

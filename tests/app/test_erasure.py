@@ -18,7 +18,7 @@ from app.core.logs import TALKATIVE, RedactingFilter
 from app.core.settings import get_settings
 from app.recruitment import ledger
 from app.recruitment.erasure import forget_old
-from app.recruitment.ledger import Owed
+from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Invitation, Recruitment, Submission
 from emulators.mturk.server import Emulator, running
 from likewise.cli import cli
@@ -58,7 +58,7 @@ def people(client: TestClient, turk: Emulator, owner: Account, campaign: Campaig
     for person in two:
         assert person.enter().status_code == 201
         person.answer(2)
-        person.hand_in()
+        person.announce_and_submit()
     run_job()
     sign_in(client, owner)
     return two
@@ -182,7 +182,7 @@ def test_nobody_is_forgotten_while_money_or_work_is_open(
         recruitment = locked(session, Recruitment, session.scalars(mturk).one())
         row = session.scalars(select(Submission).order_by(Submission.id)).all()[0]
         assignment = session.get_one(Assignment, row.assignment_id)
-        owed = Owed("bonus", "thanks", 5, "For your care.")
+        owed = NewPayment("bonus", "thanks", 5, "For your care.")
         ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
         waiting = session.get_one(AnnotatorIdentity, assignment.annotator_id).external_id
     assert waiting in (first, other)

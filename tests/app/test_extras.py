@@ -95,7 +95,7 @@ def test_who_is_at_work_when_recruiting_stops_keeps_what_was_promised(
     assert money(recruitment).at_work_cents == EXTRA
     first.answer(1)
     for person in (first, second):
-        person.hand_in()
+        person.announce_and_submit()
     look()
     assert bonuses(campaign) == ["paid"]
     assert money(recruitment).left_cents == 0
@@ -127,7 +127,7 @@ def test_what_was_promised_stays_so_until_the_platform_lists_the_work(
     assert person.ask("POST", "/more").status_code == 200
     person.answer(1)
     turk.state.faults = Faults(FaultSettings(late_share=1, late_seconds=600))
-    person.hand_in()
+    person.announce_and_submit()
     # The task has ended, and nobody is at work there any more.
     look()
     assert payments(campaign) == []
@@ -146,7 +146,7 @@ def test_an_extra_grid_that_was_left_costs_nothing_once_the_reward_is_paid(
     first.answer(GRIDS)
     assert first.ask("POST", "/more").status_code == 200
     assert second.answer(GRIDS)["more"] is None
-    first.hand_in()
+    first.announce_and_submit()
     look()
     assert [payment.kind for payment in payments(campaign)] == ["reward"]
     assert money(recruitment).at_work_cents == 0
@@ -162,7 +162,7 @@ def test_a_bonus_that_was_refused_comes_before_new_promises(
     first.answer(GRIDS)
     assert first.ask("POST", "/more").status_code == 200
     first.answer(1)
-    first.hand_in()
+    first.announce_and_submit()
     [requester] = turk.state.requesters.values()
     deposit, requester.deposit = requester.deposit, Decimal("2.45")
     look()
@@ -210,7 +210,7 @@ def test_a_grid_that_comes_late_is_paid_as_the_extra_one(
     # One may be done, and is: a further one would be for nothing.
     assert person.ask("POST", "/leases").json()["more"] is None
     assert person.ask("POST", "/more").json()["code"] == "no_more"
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert bonuses(campaign) == ["paid"]
 
@@ -225,7 +225,7 @@ def test_a_grid_that_comes_late_holds_back_nothing_that_was_promised(
     assert person.ask("POST", "/more").status_code == 200
     person.answer(1)
     hand_late(person, late)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert bonuses(campaign) == ["paid", "held"]
     assert money(recruitment).left_cents == 0
@@ -243,7 +243,7 @@ def test_what_came_late_is_promised_with_the_next_extra_grid(
     assert money(recruitment).left_cents == 0
     assert other.answer(GRIDS)["more"] is None
     person.answer(1)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert [payment.amount_cents for payment in payments(campaign)] == [100, 20]
     assert bonuses(campaign) == ["paid"]
@@ -280,7 +280,7 @@ def test_work_that_is_whole_stays_so_when_it_is_accepted_again(
     given_back(person)
     again = person.enter().json()
     assert (again["answered"], again["next"]["status"]) == (GRIDS, "done")
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert [payment.state for payment in payments(campaign)] == ["paid"]
 

@@ -35,13 +35,13 @@ BOBS = "Words-of-Bob"
 # Names of what is chosen from a few, or counted; the same for everybody.
 NO_IDS: dict[str, Any] = {
     "position": 0, "decision": "stop", "action": "pause", "file": "answers.csv", "level": 0,
-    "column": 0, "row": 0, "size": "small", "deed": "pause", "section": "map",
+    "column": 0, "row": 0, "size": "small", "section": "map",
 }  # fmt: skip
 # What stands in an address instead of a session: whoever has it may come in.
 KEYS = {"link", "token"}
 # Kept by other tests: leases belong to annotators (test_annotators_token…), notifications are
 # signed by the platform, and of one's own second factor there is only one.
-ELSEWHERE = {"/hooks/prolific/{channel_account_id}", "/account/factor/{deed}"}
+ELSEWHERE = {"/hooks/prolific/{channel_account_id}", "/account/factor/{action}"}
 SIGNED = "/media/{collection_id}/{sha256}/{size}.webp"
 FORM = {"name": "x", "email": "ada@example.org", "access": "view", "action": "pause"}
 
@@ -162,8 +162,8 @@ def deeds(path: str) -> dict[str, str]:
     if "/payments/" in path:
         return {"decision": "release"}
     if path.startswith("/account/webhooks"):
-        return {"deed": "ping"}
-    return {"deed": "disable"} if path.startswith("/accounts/") else {}
+        return {"action": "ping"}
+    return {"action": "disable"} if path.startswith("/accounts/") else {}
 
 
 @pytest.mark.parametrize("by", ["cookie", "write"])

@@ -106,7 +106,7 @@ def test_a_recruitment_is_opened_once_however_many_ask(owner: Account, campaign:
         assert sum(pool.map(open_it, range(8))) == 1
     with transaction() as session:
         postings = session.scalars(select(Posting).order_by(Posting.number)).all()
-        actions = session.scalars(select(ChannelCall.deed)).all()
+        actions = session.scalars(select(ChannelCall.action)).all()
     assert [posting.places for posting in postings] == [9, 9, 2]
     assert actions == ["publish"] * 3
 
@@ -268,7 +268,7 @@ class Asks:
 
     def _owe(self, session: Session, *, awaits_word: bool) -> Payment:
         recruitment = locked(session, Recruitment, self.recruitment_id)
-        owed = ledger.Owed("bonus", f"rule:{uuid4().hex}", BONUS, "By a rule", awaits_word)
+        owed = ledger.NewPayment("bonus", f"rule:{uuid4().hex}", BONUS, "By a rule", awaits_word)
         row = session.get_one(Submission, self.row)
         return ledger.owe(session, recruitment, owed, assignment=None, submission=row)
 

@@ -199,7 +199,7 @@ class Paying(RuleBasedStateMachine):
             row = session.scalar(select(Submission).where(Submission.external_id == place))
             if row is None:
                 return
-            owed = ledger.Owed("bonus", f"hand:{uuid4().hex}", cents, "Thanks")
+            owed = ledger.NewPayment("bonus", f"hand:{uuid4().hex}", cents, "Thanks")
             assignment = session.get(Assignment, row.assignment_id)
             ledger.owe(session, recruitment, owed, assignment=assignment, submission=row)
 

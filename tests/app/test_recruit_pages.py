@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from app.accounts.models import Account
 from app.annotation.models import Assignment
 from app.core.database import transaction
-from app.recruitment.accounts import SEAL
+from app.recruitment.accounts import PURPOSE
 from app.recruitment.models import ChannelAccount, Payment, Recruitment, Submission
 from app.recruitment.settling import settle
 from app.results.monitor import read_monitor
@@ -73,7 +73,7 @@ def test_an_account_is_added_and_its_secret_never_shown(client: TestClient, owne
     [account] = stored()
     assert account.secret is not None
     assert SECRET.encode() not in account.secret
-    assert SEAL.encode() not in account.secret
+    assert PURPOSE.encode() not in account.secret
 
 
 def test_a_mistake_shows_the_form_again_without_the_secret(

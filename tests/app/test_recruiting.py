@@ -90,7 +90,7 @@ def test_work_is_paid_with_its_bonuses_and_the_books_agree(
     assert done["more"] == {"left": 2, "cents": 7, "currency": "USD"}
     assert person.ask("POST", "/more").json()["status"] == "leased"
     assert person.answer(1)["more"]["left"] == 1
-    person.hand_in()
+    person.announce_and_submit()
     look()
     look()
     books = [
@@ -125,7 +125,7 @@ def test_a_returned_assignments_id_goes_to_the_next_who_alone_is_paid(
     gone = first.ask("POST", "/leases")
     assert (gone.status_code, gone.json()["code"]) == (409, "assignment_returned")
     second.answer(GRIDS)
-    second.hand_in()
+    second.announce_and_submit()
     look()
     [payment] = payments(campaign)
     assert payment.state == "paid"
@@ -192,7 +192,7 @@ def test_a_second_person_on_an_assignment_that_was_handed_in_is_refused(
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     recruit(client, turk)
     reply = person.enter(worker_id="AFORGED")
@@ -283,7 +283,7 @@ def test_extra_grids_are_offered_as_far_as_the_limit_pays_for_them(
     for person in (first, second):
         assert person.answer(1)["more"] is None
         assert person.ask("POST", "/more").json()["code"] == "no_more"
-        person.hand_in()
+        person.announce_and_submit()
     look()
     assert [(payment.kind, payment.state) for payment in payments(campaign)].count(
         ("bonus", "paid")
@@ -323,7 +323,7 @@ def test_the_limit_holds_bonuses_back_until_it_is_raised(
     person.ask("POST", "/more")
     person.answer(1)
     lower_the_limit(recruitment, 120)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert [(payment.kind, payment.state) for payment in payments(campaign)] == [
         ("reward", "paid"),
@@ -360,7 +360,7 @@ def test_everything_is_paid_once_while_calls_fail_before_and_after_their_effect(
         if number % 2:
             person.ask("POST", "/more")
             person.answer(1)
-        person.hand_in()
+        person.announce_and_submit()
     for _ in range(6):
         look()
     books = payments(campaign)
@@ -450,7 +450,7 @@ def test_handing_in_before_all_is_done_pays_nothing_by_itself(
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS - 1)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert payments(campaign) == []
     assert differences(recruitment) == ["incomplete"]
@@ -463,7 +463,7 @@ def test_the_part_that_was_done_is_paid_once_however_often_it_is_clicked(
     person = recruit(client, turk)
     person.enter()
     person.answer(GRIDS - 1)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     sign_in(client, owner)
     root = f"/api/v1/campaigns/{campaign.id}/submissions"
@@ -504,7 +504,7 @@ def test_who_was_at_work_when_recruiting_stopped_is_paid(
     # The others' places are gone; this one's money is still kept.
     assert client.get(root).json()["money"]["committed_cents"] == 120
     person.answer(GRIDS - 1)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     assert [payment.state for payment in payments(campaign)] == ["paid"]
     look()
@@ -571,7 +571,7 @@ def test_a_bonus_that_was_cancelled_stays_cancelled(
     person.ask("POST", "/more")
     person.answer(1)
     lower_the_limit(recruitment, 120)
-    person.hand_in()
+    person.announce_and_submit()
     look()
     bonus = next(payment for payment in payments(campaign) if payment.kind == "bonus")
     sign_in(client, owner)
@@ -592,12 +592,12 @@ def test_work_that_the_platform_lists_late_is_waited_for(
     prompt = recruit(client, turk)
     prompt.enter()
     prompt.answer(GRIDS)
-    prompt.hand_in()
+    prompt.announce_and_submit()
     turk.state.faults = Faults(FaultSettings(late_share=1, late_seconds=600))
     late = recruit(client, turk)
     late.enter()
     late.answer(GRIDS)
-    late.hand_in()
+    late.announce_and_submit()
     # Nobody is at work and no place is left: the task has ended, but one of two is not listed.
     look()
     look()

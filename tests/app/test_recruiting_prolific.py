@@ -373,7 +373,7 @@ def test_notifications_are_hints_that_are_signed_and_taken_once(
     account_id = recruitment.channel_account_id
     with transaction() as session:
         assert account_id is not None
-        [call] = session.scalars(select(ChannelCall).where(ChannelCall.deed == "notify"))
+        [call] = session.scalars(select(ChannelCall).where(ChannelCall.action == "notify"))
         assert call.state == "done", call.why
         assert "secret" not in json.dumps(call.history)
         secret = hook_secret(session, account_id)

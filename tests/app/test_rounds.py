@@ -15,7 +15,7 @@ from app.annotation.models import Answer
 from app.annotation.sessions import assignment_of_token, session_of
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.plan import CampaignPlan
-from app.campaigns.rounds import Batch, batches_wanted, lay_out
+from app.campaigns.rounds import Batch, batches_wanted, schedule_round
 from app.campaigns.service import create_campaign
 from app.core.database import get_engine, transaction
 from app.core.errors import InvalidInput
@@ -39,7 +39,7 @@ def grids(number: int) -> list[Grid]:
 
 
 def local_grids(n: int, first: int = 0) -> NextGrids:
-    return NextGrids.alike(np.arange(6)[None, :] + first + np.arange(n)[:, None], "local")
+    return NextGrids.of_purpose(np.arange(6)[None, :] + first + np.arange(n)[:, None], "local")
 
 
 def learned(campaign: Campaign, n_full: int, *batches: Batch) -> None:
@@ -175,7 +175,7 @@ def renew_second_round(campaign: Campaign) -> None:
         # Whoever waits for a lock that an annotator holds fails.
         session.execute(text("SET LOCAL lock_timeout = '3s'"))
         held = session.get_one(Campaign, campaign.id, with_for_update={"key_share": True})
-        lay_out(session, held, Batch(2, local_grids(20), 1))
+        schedule_round(session, held, Batch(2, local_grids(20), 1))
 
 
 def grids_of_leases() -> dict[str, int]:

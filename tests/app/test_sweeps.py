@@ -221,11 +221,11 @@ def test_a_call_that_cannot_be_made_is_put_off_and_does_not_hold_up_the_others()
             (strange, "exclude", PAST - timedelta(hours=1)),
             (other, "notify", PAST),
         ):
-            session.add(ChannelCall(recruitment_id=recruitment.id, deed=action, due_at=due_at))
+            session.add(ChannelCall(recruitment_id=recruitment.id, action=action, due_at=due_at))
     for _ in range(3):
         work_once()
     with transaction() as session:
-        calls = {call.deed: call for call in session.scalars(select(ChannelCall))}
+        calls = {call.action: call for call in session.scalars(select(ChannelCall))}
     assert calls["exclude"].state == "due"
     assert calls["exclude"].due_at > datetime.now(UTC)
     assert "KeyError" in calls["exclude"].why

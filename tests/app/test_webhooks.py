@@ -29,7 +29,7 @@ from app.webhooks.delivery import (
 )
 from app.webhooks.guard import checked_addresses
 from app.webhooks.models import Delivery, Webhook
-from app.webhooks.service import SEAL, redeliver
+from app.webhooks.service import PURPOSE, redeliver
 from app.webhooks.signing import signature
 from likewise.client import BadSignature, verify_webhook
 from testbed.builders import (
@@ -152,7 +152,7 @@ def test_rounds_and_campaigns_that_finish_and_jobs_that_fail_are_told(
 def verify(content: bytes) -> dict[str, Any]:
     with transaction() as session:
         (sealed,) = session.scalars(select(Webhook.secret))
-    secret = decrypt(SEAL, sealed)
+    secret = decrypt(PURPOSE, sealed)
     assert secret is not None
     headers = {"webhook-id": "x", "webhook-timestamp": str(int(datetime.now(UTC).timestamp()))}
     signed = signature(secret.decode(), "x", int(headers["webhook-timestamp"]), content)

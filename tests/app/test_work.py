@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -16,7 +17,11 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.core.database import transaction
 from app.core.work import Backoff, DueWork, WorkQueue, renewed
+from app.recruitment.attempts import ChannelClient
+from app.recruitment.channel import ChannelError, ChannelRefused
 from app.recruitment.models import ChannelCall
+from app.recruitment.registry import Credentials
+from app.recruitment.work import CALLS, CallAttempt
 from app.webhooks.delivery import DELIVERIES, Attempt, Outcome
 from app.webhooks.models import Delivery
 from testbed.builders import (
@@ -136,6 +141,60 @@ def test_only_the_newest_attempt_records_an_outcome() -> None:
     assert states() == {delivery: "delivered"}
 
 
+def cannot(*_: object) -> Any:
+    raise KeyError("magic")
+
+
+@pytest.mark.parametrize("ends_first", [False, True])
+@pytest.mark.parametrize(
+    "failing",
+    [replace(DELIVERIES, do=cannot), replace(DELIVERIES, do=lambda _: DONE, record=cannot)],
+    ids=["work fails", "record fails"],
+)
+def test_only_the_newest_attempt_parks_a_row(
+    failing: DueWork[Attempt, Outcome], ends_first: bool
+) -> None:
+    [delivery] = some_deliveries(an_account(), 1)
+    kind = doing(lambda _: DONE)
+    slow = kind.claim()
+    make_due()
+    newest = kind.claim()
+    assert slow is not None
+    assert newest is not None
+    if ends_first:
+        kind.complete(newest)
+        failing.complete(slow)
+    else:
+        failing.complete(slow)
+        assert states() == {delivery: "pending"}
+        kind.complete(newest)
+    assert states() == {delivery: "delivered"}
+    with transaction() as session:
+        assert len(session.get_one(Delivery, delivery).history) == 1
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [replace(CALLS, do=cannot), replace(CALLS, do=lambda _: {}, record=cannot)],
+    ids=["work fails", "record fails"],
+)
+def test_a_failed_attempt_puts_off_no_call_that_another_attempt_makes(
+    failing: DueWork[CallAttempt, dict[str, Any] | ChannelError],
+) -> None:
+    owner = an_account()
+    recruitment = a_recruitment(owner, a_campaign(owner))
+    with transaction() as session:
+        call = ChannelCall(
+            recruitment_id=recruitment.id, action="notify", state="running", attempts=2
+        )
+        session.add(call)
+    client = ChannelClient(owner.id, "mturk", Credentials("sandbox", None))
+    for number, state in ((1, "running"), (2, "due")):
+        failing.complete(CallAttempt(call.id, client, recruitment.id, number, ChannelRefused("")))
+        with transaction() as session:
+            assert session.get_one(ChannelCall, call.id).state == state
+
+
 def test_an_account_that_has_its_share_is_passed_over_until_a_piece_ends() -> None:
     greedy = some_deliveries(an_account("greedy@example.org"), 3)
     [quiet] = some_deliveries(an_account("quiet@example.org"), 1)
@@ -167,7 +226,7 @@ def test_claims_are_renewed_until_the_block_ends_or_another_attempt_begins() -> 
     with transaction() as session:
         calls = [
             ChannelCall(
-                recruitment_id=recruitment.id, deed="notify", state="running", attempts=attempts
+                recruitment_id=recruitment.id, action="notify", state="running", attempts=attempts
             )
             for attempts in (1, 2)
         ]

@@ -15,10 +15,11 @@ from app.campaigns.known import practice_grid
 from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction
+from app.recruitment.models import ChannelCall
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 from app.tables import metadata
-from testbed.builders import a_campaign, reloaded
+from testbed.builders import a_campaign, a_recruitment, an_account, reloaded
 from testbed.servers import ROOT, Servers
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
@@ -310,3 +311,22 @@ def test_downgrading_0015_keeps_all_but_imported_answers_which_can_come_again(
     assert bring(campaign, lines).n_new == 12
     assert query(url, "SELECT id, position FROM annotator ORDER BY position") == people
     assert query(url, "SELECT n_answers, n_imported FROM campaign") == [(3, 12)]
+
+
+def test_0018_renames_what_a_channel_call_asks_for_and_keeps_the_calls(
+    environment: dict[str, str],
+) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    recruitment = a_recruitment(owner, a_campaign(owner))
+    with transaction() as session:
+        session.add_all(
+            ChannelCall(recruitment_id=recruitment.id, action=action)
+            for action in ("publish", "notify")
+        )
+    before = query(url, "SELECT id, action, state FROM channel_call ORDER BY id")
+    assert {action for _, action, _ in before} == {"publish", "notify"}
+    migrate(url, "downgrade", "0017")
+    assert query(url, "SELECT id, deed, state FROM channel_call ORDER BY id") == before
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT id, action, state FROM channel_call ORDER BY id") == before

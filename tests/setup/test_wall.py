@@ -91,7 +91,7 @@ def test_an_owner_who_may_make_no_role_is_told_what_to_do(
     with pytest.raises(AssertionError) as refused:
         alembic(url, "upgrade", "head")
     message = str(refused.value)
-    assert "NoWall" in message
+    assert "NoRowSecurity" in message
     assert "Ask a PostgreSQL administrator to run this once" in message
     assert f"GRANT {ROLE} TO {user};" in message
     by_an_administrator(servers, "GRANT {} TO {}", ROLE, user)

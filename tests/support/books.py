@@ -27,7 +27,7 @@ def owed_to_workers(log: Iterable[WorkSession]) -> Paid:
     """By what those who worked remember."""
     owed: Paid = Counter()
     for stint in log:
-        reward, bonus = stint.owed_cents
+        reward, bonus = stint.earned_cents
         for kind, cents in (("reward", reward), ("bonus", bonus)):
             if cents:
                 owed[stint.place.assignment, stint.place.worker, kind, cents] += 1

@@ -97,5 +97,5 @@ def _imported(session: Session, collection_id: UUID) -> None:
 
 
 def _called(session: Session, recruitment: Recruitment) -> None:
-    added(session, ChannelCall(recruitment_id=recruitment.id, deed="notify"))
+    added(session, ChannelCall(recruitment_id=recruitment.id, action="notify"))
     added(session, SeenEvent(channel_account_id=recruitment.channel_account_id, event_id="event"))

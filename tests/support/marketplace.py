@@ -243,7 +243,7 @@ class Market(RuleBasedStateMachine):
             return
         self._do_all(at)
         if self._is_whole(at):
-            at.person.hand_in()
+            at.person.announce_and_submit()
             at.handed_in = True
 
     def _is_whole(self, at: At) -> bool:

@@ -159,7 +159,7 @@ CLOSED: dict[str, str] = {
             "channel_account.channel",
             "channel_account.environment",
             "channel_account.source",
-            "channel_call.deed",
+            "channel_call.action",
             "channel_call.state",
             "clustering.algorithm",
             "collection_import.kind",

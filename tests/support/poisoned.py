@@ -169,14 +169,14 @@ def _recruitments(owner: Account, campaign: Campaign) -> None:
             ChannelCall(
                 recruitment_id=recruitment.id,
                 submission_id=submission.id,
-                deed="reject",
+                action="reject",
                 state="parked",
                 why="unknown",
                 due_at=datetime.now(UTC) + timedelta(days=9),
             )
         )
         session.add(
-            ChannelCall(recruitment_id=second.id, deed="pause", state="failed", why="no",
+            ChannelCall(recruitment_id=second.id, action="pause", state="failed", why="no",
                         ended_at=datetime.now(UTC))
         )  # fmt: skip
     # A plan, which its form shows.

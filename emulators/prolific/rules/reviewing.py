@@ -70,7 +70,7 @@ def _complete(world: World, submission: Submission, wanted: Transition) -> None:
         raise bad(
             {"completion_code": ["This is not a code of this study that researchers can give."]}
         )
-    if submission.entered_code == code.code and submission.status not in money.OWED:
+    if submission.entered_code == code.code and submission.status not in money.UNPAID:
         return
     _from(submission, wanted.action, "ACTIVE", "AWAITING REVIEW")
     data = wanted.completion_code_data
@@ -104,7 +104,7 @@ def _unreject(world: World, submission: Submission, wanted: Transition) -> None:
 
 
 def _unreturn(world: World, submission: Submission, wanted: Transition) -> None:
-    if submission.status in money.OWED:
+    if submission.status in money.UNPAID:
         return
     _from(submission, wanted.action, "RETURNED")
     _bring_back(world, submission)

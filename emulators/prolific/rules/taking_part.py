@@ -160,7 +160,7 @@ def give_back(world: World, submission: Submission) -> None:
     """The participant returns the place and gives up the reward."""
     if submission.status == "RETURNED":
         return
-    if submission.status not in money.OWED:
+    if submission.status not in money.UNPAID:
         raise bad(f"A submission that is {submission.status} cannot be returned.")
     submission.returned_from = submission.status
     set_status(world, submission, "RETURNED")

@@ -47,7 +47,7 @@ export class Links {
   }
 
   act({ id }: Link, action: Action): Promise<Link> {
-    return this.change(this.api.POST('/links/{link_id}/{deed}', at({ link_id: id, deed: action })));
+    return this.change(this.api.POST('/links/{link_id}/{action}', at({ link_id: id, action })));
   }
 
   invite({ id }: Link, body: { people: string } | { number: number }): Promise<InvitationsMade> {

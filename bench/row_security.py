@@ -1,7 +1,7 @@
-"""Measures the cost of row-level security for a large campaign: `python -m bench.wall`.
+"""Measures the cost of row-level security for a large campaign: `python -m bench.row_security`.
 
 It runs the same services on the same rows as the owner of the tables and as a requester, in turn,
-so that other work on the machine slows both. Writes docs/benchmarks/wall.md.
+so that other work on the machine slows both. Writes docs/benchmarks/row_security.md.
 """
 
 import argparse
@@ -90,11 +90,11 @@ WORKS: dict[str, Work] = {
 }
 
 
-def seconds(work: Work, account: Account, campaign: Campaign, *, confined: bool) -> float:
+def seconds(work: Work, account: Account, campaign: Campaign, *, is_scoped: bool) -> float:
     with transaction() as session:
         session.execute(text("SET LOCAL statement_timeout = 0"))
         began = time.perf_counter()
-        if confined:
+        if is_scoped:
             scope_to_account(session, account.id)
         work(session, account, campaign)
         return time.perf_counter() - began
@@ -125,11 +125,11 @@ def measure(servers: Servers, folder: Path, n: int) -> list[str]:
     for name, work in WORKS.items():
         taken: dict[bool, list[float]] = {False: [], True: []}
         for number in range(2 * TIMES + 2):
-            confined = bool(number % 2)
-            took = seconds(work, account, campaign, confined=confined)
+            is_scoped = bool(number % 2)
+            took = seconds(work, account, campaign, is_scoped=is_scoped)
             # The first of each fills caches.
-            taken[confined] += [took] if number > 1 else []
-        owner, requester = (1000 * median(taken[confined]) for confined in (False, True))
+            taken[is_scoped] += [took] if number > 1 else []
+        owner, requester = (1000 * median(taken[is_scoped]) for is_scoped in (False, True))
         rows.append(f"| {name} | {owner:,.1f} | {requester:,.1f} | {requester / owner:.2f} |")
         print(rows[-1], flush=True)
     get_engine().dispose()
@@ -143,7 +143,7 @@ def main() -> None:
     with own_servers() as (servers, folder):
         rows = measure(servers, folder, n)
     publish(
-        "wall.md",
+        "row_security.md",
         f"""# What row-level security costs
 
 Milliseconds, medians of {TIMES} runs of the same services as the owner of the tables and as a
@@ -151,7 +151,7 @@ requester ([decision 23](../decisions/0023-a-wall-in-the-database.md)), in turn.
 {N_CAMPAIGNS + 1} campaigns each, one of which has {n:,} answers to as many grids and
 {N_IMAGES:,} images. The two cores did other work too, so times are long and
 can include a few milliseconds of waiting: look at the ratios of long times. The plans are the same,
-except for a hash table of the account's campaigns. `python -m bench.wall`.
+except for a hash table of the account's campaigns. `python -m bench.row_security`.
 
 | | owner | requester | ratio |
 |---|--:|--:|--:|

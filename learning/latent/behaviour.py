@@ -1,4 +1,4 @@
-"""The hidden class of an answer, from its annotator's habits and its grid.
+"""The hidden class of an answer, from its annotator's behaviour and its grid.
 
     log odds = bias + preference[annotator, attribute] + gain * spread[grid, attribute]
                (+ or -) detail[annotator] / 2            fine or coarse
@@ -6,7 +6,7 @@
 
 Preferences, detail and carelessness are normal across annotators. How much annotators
 differ in each is learned (empirical Bayes), so that an annotator with few answers stays near
-the crowd's habit, and one with many answers can be far from it.
+the crowd's behaviour, and one with many answers can be far from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BIAS_SHRINKAGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Habits:
+class AnnotatorBehaviour:
     """bias: (C,); preference: (W, A); detail, carelessness: (W,); gain: () >= 0;
     deviations: (3,) how much annotators differ in the three;
     spread_mean, spread_deviation: (A,) of the grids that were answered."""
@@ -40,8 +40,10 @@ class Habits:
     spread_deviation: Tensor
 
     @classmethod
-    def start(cls, n_annotators: int, n_dimensions: int, device: torch.device) -> Habits:
-        """Habits of annotators who do not differ."""
+    def start(
+        cls, n_annotators: int, n_dimensions: int, device: torch.device
+    ) -> AnnotatorBehaviour:
+        """Behaviour of annotators who do not differ."""
         zeros = torch.zeros(n_annotators, device=device)
         return cls(
             torch.zeros(n_dimensions * N_LEVELS + N_NOISE, device=device),
@@ -68,8 +70,8 @@ class Habits:
             dim=1,
         )
 
-    def keep(self, attributes: Tensor) -> Habits:
-        """The habits for some of the attributes, in the given order."""
+    def keep(self, attributes: Tensor) -> AnnotatorBehaviour:
+        """The behaviour for some of the attributes, in the given order."""
         n_clean = self.preference.shape[1] * N_LEVELS
         levels = self.bias[:n_clean].reshape(-1, N_LEVELS)[attributes]
         return replace(
@@ -80,8 +82,8 @@ class Habits:
             spread_deviation=self.spread_deviation[attributes],
         )
 
-    def typical(self) -> Habits:
-        """The habits of one average annotator (index 0)."""
+    def typical(self) -> AnnotatorBehaviour:
+        """The behaviour of one average annotator (index 0)."""
         return replace(
             self,
             preference=torch.zeros_like(self.preference[:1]),
@@ -111,49 +113,49 @@ def all_spreads(pairs: PairModel, answers: Answers) -> Tensor:
     return torch.cat(parts)
 
 
-def fit_habits(
-    habits: Habits,
+def fit_behaviour(
+    behaviour: AnnotatorBehaviour,
     answers: Answers,
     log_likelihood: Tensor,
     spread: Tensor,
     variant: str,
     n_iterations: int = 40,
     n_rounds: int = 2,
-) -> Habits:
-    """Habits under which the (G, C) class likelihoods of the answers are most probable.
+) -> AnnotatorBehaviour:
+    """Behaviour under which the (G, C) class likelihoods of the answers are most probable.
 
     variant: "annotator" fits no gain, "context" no preference. MAP given the deviations,
     then the deviations given the fit and its curvature, `n_rounds` times.
     """
-    habits = replace(
-        habits,
+    behaviour = replace(
+        behaviour,
         spread_mean=spread.mean(dim=0),
         spread_deviation=_deviation(spread),
     )
     for _ in range(n_rounds):
-        habits = _fit_map(habits, answers, log_likelihood, spread, variant, n_iterations)
-        habits = replace(habits, deviations=_fit_deviations(habits, answers, spread))
-    return habits
+        behaviour = _fit_map(behaviour, answers, log_likelihood, spread, variant, n_iterations)
+        behaviour = replace(behaviour, deviations=_fit_deviations(behaviour, answers, spread))
+    return behaviour
 
 
 def _fit_map(
-    habits: Habits,
+    behaviour: AnnotatorBehaviour,
     answers: Answers,
     log_likelihood: Tensor,
     spread: Tensor,
     variant: str,
     n_iterations: int,
-) -> Habits:
+) -> AnnotatorBehaviour:
     who = answers.annotators
-    score = (spread - habits.spread_mean) / habits.spread_deviation
+    score = (spread - behaviour.spread_mean) / behaviour.spread_deviation
     bias, preference, detail, carelessness, gain = (
         t.clone().requires_grad_()
         for t in (
-            habits.bias,
-            habits.preference,
-            habits.detail,
-            habits.carelessness,
-            habits.gain,
+            behaviour.bias,
+            behaviour.preference,
+            behaviour.detail,
+            behaviour.carelessness,
+            behaviour.gain,
         )
     )
     chosen = 0.0 if variant == "context" else 1.0
@@ -168,7 +170,7 @@ def _fit_map(
             shown * gain * score,
         )
         evidence = torch.logsumexp(log_likelihood + torch.log_softmax(odds, dim=1), dim=1)
-        precision = 0.5 / habits.deviations**2
+        precision = 0.5 / behaviour.deviations**2
         prior = (
             precision[0] * (preference**2).sum()
             + precision[1] * (detail**2).sum()
@@ -182,7 +184,7 @@ def _fit_map(
 
     minimise([bias, preference, detail, carelessness, gain], loss, n_iterations)
     return replace(
-        habits,
+        behaviour,
         bias=bias.detach(),
         preference=chosen * preference.detach(),
         detail=detail.detach(),
@@ -192,18 +194,18 @@ def _fit_map(
     )
 
 
-def _fit_deviations(habits: Habits, answers: Answers, spread: Tensor) -> Tensor:
-    """(3,) from the habits' squares and their uncertainty (Laplace, diagonal)."""
-    probability = habits.log_probability(answers.annotators, spread).exp()
-    n_clean = habits.preference.shape[1] * N_LEVELS
+def _fit_deviations(behaviour: AnnotatorBehaviour, answers: Answers, spread: Tensor) -> Tensor:
+    """(3,) from the estimates' squares and their uncertainty (Laplace, diagonal)."""
+    probability = behaviour.log_probability(answers.annotators, spread).exp()
+    n_clean = behaviour.preference.shape[1] * N_LEVELS
     levels = probability[:, :n_clean].reshape(len(probability), -1, N_LEVELS)
     attribute, noise = levels.sum(dim=2), probability[:, n_clean:].sum(dim=1)
     fine = levels[:, :, 1].sum(dim=1)
     information = [attribute * (1 - attribute), 0.25 * fine * (1 - fine), noise * (1 - noise)]
-    estimates = [habits.preference, habits.detail, habits.carelessness]
-    answered = torch.bincount(answers.annotators, minlength=len(habits.detail)) > 0
+    estimates = [behaviour.preference, behaviour.detail, behaviour.carelessness]
+    answered = torch.bincount(answers.annotators, minlength=len(behaviour.detail)) > 0
     result = []
-    for value, known, deviation in zip(estimates, information, habits.deviations, strict=True):
+    for value, known, deviation in zip(estimates, information, behaviour.deviations, strict=True):
         total = torch.zeros_like(value).index_add_(0, answers.annotators, known)
         variance = value**2 + 1.0 / (total + deviation**-2)
         result.append(variance[answered].mean().sqrt().clamp(0.2, 3.0))
