@@ -18,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.errors import LikewiseError
 from app.core.logs import request_id
+from app.core.pace import Pace
 from app.core.places import Place, Places
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -82,21 +83,27 @@ class Elsewhere:
             "Your account has too many slow requests in progress. Wait until some of them "
             "have finished.",
         )
+        self._pace = Pace()
         self._in_all = asyncio.Semaphore(AT_ONCE_IN_ALL)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward one request. This ends early if the client disconnects.
 
         The request gives up its place among all requests of its account and takes one for heavy
-        requests, so that these do not block the account's other pages. Raises TooManyAtOnce,
-        HeavyUnavailable, ClientDisconnect, and anything that `receive` raises.
+        requests, so that these do not block the account's other pages. Uploads have limits of their
+        own (BodyLimits), and take as long as their network does: only requests without a body have
+        a limited pace. Raises TooManyAtOnce, HeavyUnavailable, ClientDisconnect, and anything that
+        `receive` raises.
         """
         place: Place = scope["state"]["place"]
         place.leave()
         self._want()
         await self._places.take(place.holder)
-        own = Place(self._places, place.holder)
+        use = None if _has_body(scope) else self._pace.begin(place.holder)
+        own = Place(self._places, place.holder, use)
         try:
+            if use is not None:
+                await use.turn()
             await self._hand_over(scope, receive, own.left_by(send))
         finally:
             own.leave()
@@ -210,8 +217,8 @@ def _headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     client = scope.get("client")
     if client is not None:
         kept.append((b"x-forwarded-for", str(client[0]).encode()))
-    said = {b"x-forwarded-proto": scope["scheme"], b"x-request-id": request_id.get()}
-    return [*kept, *((name, value.encode()) for name, value in said.items())]
+    own = {b"x-forwarded-proto": scope["scheme"], b"x-request-id": request_id.get()}
+    return [*kept, *((name, value.encode()) for name, value in own.items())]
 
 
 def _start_of(response: httpcore.Response) -> Message:

@@ -20,7 +20,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import LikewiseError
-from app.core.middleware import refusal
+from app.core.middleware import ANNOTATION, refusal
+from app.core.pace import Pace, Use, annotator_seen
 
 # Browsers send six requests at once for a page.
 AT_ONCE, IN_LINE = 6, 200
@@ -107,17 +108,23 @@ class Places:
 
 
 class Place:
-    """A place that was taken; it is returned once, at the latest when the response begins."""
+    """A place that was taken; it is returned once, at the latest when the response begins.
 
-    def __init__(self, places: Places, holder: Hashable) -> None:
+    use: its time, which ends at the same moment
+    """
+
+    def __init__(self, places: Places, holder: Hashable, use: Use | None = None) -> None:
         self.holder = holder
         self._places: Places | None = places
+        self._use = use
 
     def leave(self) -> None:
         """Return the place; further calls do nothing."""
         places, self._places = self._places, None
         if places is not None:
             places.leave(self.holder)
+            if self._use is not None:
+                self._use.end()
 
     def left_by(self, send: Send) -> Send:
         """Return a `send` that returns the place when the response begins."""
@@ -146,8 +153,9 @@ _owners: OrderedDict[bytes, UUID] = OrderedDict()
 
 
 class FairShare:
-    """Gives each account AT_ONCE requests in progress, and IN_LINE more that wait. Clients with an
-    invalid cookie or token share the places of their address.
+    """Gives each account AT_ONCE requests in progress, and IN_LINE more that wait, and while
+    annotators are at work a limited pace. Clients with an invalid cookie or token share the places
+    of their address.
 
     A heavy request exchanges its place for one for heavy requests (app/core/heavy.py).
     credential_of: the cookie or token of a request, None if requests are not counted: those of
@@ -162,6 +170,7 @@ class FairShare:
     ) -> None:
         self.app = app
         self._credential_of, self._owner_of = credential_of, owner_of
+        self._pace = Pace()
         # A server has one event loop. In tests, each client of a process has its own, and a future
         # can only be woken in its own loop, so a request that waited for a place of another loop
         # would wait forever.
@@ -179,6 +188,8 @@ class FairShare:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         credential = self._credential_of(scope) if scope["type"] == "http" else None
         if credential is None:
+            if scope["type"] == "http" and scope["path"].startswith(ANNOTATION):
+                annotator_seen()
             await self.app(scope, receive, send)
             return
         holder = await self._holder(scope, credential)
@@ -196,9 +207,11 @@ class FairShare:
             )
             await reply(scope, receive, send)
             return
-        place = Place(self._places, holder)
+        use = self._pace.begin(holder)
+        place = Place(self._places, holder, use)
         scope["state"]["place"] = place
         try:
+            await use.turn()
             await self.app(scope, early.receive, place.left_by(_slow_to_refuse(send)))
         finally:
             place.leave()

@@ -139,7 +139,7 @@ def asking(
 
         scope: Any = {
             "type": "http", "credential": credential, "headers": [], "method": "GET", "state": {},
-            "client": ("192.0.2.1", 1),
+            "path": "/", "client": ("192.0.2.1", 1),
         }  # fmt: skip
         await app(scope, receive or still_there(), send)  # type: ignore[arg-type]
         return sent

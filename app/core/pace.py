@@ -1,0 +1,89 @@
+"""While annotators are at work, one account's requests do not keep the server busy all the time.
+
+A limit on requests at once (app/core/places.py) does not stop an account that sends the next as
+soon as one is answered: the processors that annotators need are then never free. Each account has
+CREDIT_SECONDS, which its requests use up and which come back at SHARE of the time that passes; an
+account without credit sends its requests one after another, with pauses. Nobody is slowed while no
+annotator is at work. The computation is that of a leaky bucket (GCRA, ITU-T I.371, annex A).
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+CREDIT_SECONDS, SHARE = 5.0, 0.5
+# What a request reserves when it begins, so that those that wait begin one after another; and the
+# most that it costs in the end, so that one slow export does not close an account's other pages.
+RESERVED_SECONDS, DEAREST_SECONDS = 0.2, 5.0
+# An annotator's page is heard of at least that often while somebody sorts images.
+AT_WORK_SECONDS = 30.0
+_REMEMBERED = 10_000
+_seen_at = float("-inf")
+
+
+def annotator_seen() -> None:
+    """Note that a request of an annotator has come."""
+    global _seen_at
+    _seen_at = time.monotonic()
+
+
+def annotators_at_work() -> bool:
+    """Whether a request of an annotator came in the last AT_WORK_SECONDS."""
+    return time.monotonic() - _seen_at < AT_WORK_SECONDS
+
+
+class Pace:
+    """The credit of each account; clock: in seconds, at_work: whether annotators are."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        at_work: Callable[[], bool] = annotators_at_work,
+    ) -> None:
+        self.clock = clock
+        self._at_work = at_work
+        # When an account's credit will be whole again.
+        self._whole_at: OrderedDict[Hashable, float] = OrderedDict()
+
+    def begin(self, holder: Hashable) -> "Use":
+        """Reserve time for a request; the caller waits for `Use.turn` and calls `Use.end`."""
+        now = self.clock()
+        if not self._at_work():
+            return Use(None, holder, now)
+        whole_at = max(now, self._whole_at.get(holder, now))
+        turn_at = max(now, whole_at - CREDIT_SECONDS / SHARE)
+        self._set(holder, whole_at + RESERVED_SECONDS / SHARE)
+        return Use(self, holder, turn_at)
+
+    def correct(self, holder: Hashable, seconds: float) -> None:
+        """Count what a request took instead of what it had reserved."""
+        if holder in self._whole_at:
+            difference = min(seconds, DEAREST_SECONDS) - RESERVED_SECONDS
+            self._set(holder, self._whole_at[holder] + difference / SHARE)
+
+    def _set(self, holder: Hashable, whole_at: float) -> None:
+        self._whole_at[holder] = whole_at
+        self._whole_at.move_to_end(holder)
+        if len(self._whole_at) > _REMEMBERED:
+            self._whole_at.popitem(last=False)
+
+
+class Use:
+    """The time that one request takes, from its turn until its response begins."""
+
+    def __init__(self, pace: Pace | None, holder: Hashable, turn_at: float) -> None:
+        self._pace, self._holder, self.turn_at = pace, holder, turn_at
+
+    async def turn(self) -> None:
+        """Wait until the request may begin."""
+        if self._pace is not None:
+            pause = self.turn_at - self._pace.clock()
+            if pause > 0:
+                await asyncio.sleep(pause)
+
+    def end(self) -> None:
+        """Count the time; further calls do nothing."""
+        pace, self._pace = self._pace, None
+        if pace is not None:
+            pace.correct(self._holder, max(0.0, pace.clock() - self.turn_at))
