@@ -22,7 +22,7 @@ from app.archive.manifest import (
 from app.archive.tables import BY_NAME
 from app.collections.archives import MAX_RATIO
 from app.core.settings import get_settings
-from app.core.zips import UNREADABLE, TooManyMembers, opened
+from app.core.zips import UNREADABLE, UnusableList, opened, unreadable_reason
 
 PIECE_BYTES = 2**18
 MOST_OTHERS = 20_000
@@ -44,7 +44,7 @@ class Container:
         try:
             self._archive = opened(file, _most_members())
             self._entries = {entry.filename: entry for entry in self._archive.infolist()}
-        except TooManyMembers as error:
+        except UnusableList as error:
             raise DamagedArchive(f"The archive cannot be used: {error}.") from error
         except UNREADABLE as error:
             raise DamagedArchive(CUT_OFF) from error
@@ -95,9 +95,9 @@ class Container:
                 while piece := file.read(PIECE_BYTES):
                     yield piece
         except UNREADABLE as error:
-            # zipfile has no message for a premature end.
-            reason = str(error) or "it ends too early"
-            raise DamagedArchive(f"{name} cannot be unpacked: {reason}.") from error
+            raise DamagedArchive(
+                f"{name} cannot be unpacked: {unreadable_reason(error)}."
+            ) from error
 
     def _manifest(self) -> Manifest:
         if self._entries[MANIFEST].file_size > MOST_MANIFEST_BYTES:

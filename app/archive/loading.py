@@ -69,7 +69,11 @@ def load_table(
 def _stage(
     session: Session, archived: Archived, summary: TableSummary, pieces: Iterator[bytes]
 ) -> None:
-    """Stage each line as a row of a table that is dropped with the transaction."""
+    """Stage each line as a row of a table that is dropped with the transaction.
+
+    What `pieces` raises is sent to PostgreSQL as the reason to end the copy, and a reason of 10,000
+    bytes or more would end the connection: messages about damaged archives are short.
+    """
     _run(session, f"DROP TABLE IF EXISTS {STAGED}")
     _run(session, f"CREATE TEMPORARY TABLE {STAGED} (line jsonb) ON COMMIT DROP")
     with raw(session).cursor() as cursor:

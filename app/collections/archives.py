@@ -9,7 +9,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from app.collections.decoding import RejectedImage
 from app.core.settings import get_settings
-from app.core.zips import UNREADABLE, opened
+from app.core.zips import UNREADABLE, opened, unreadable_reason
 
 MAX_RATIO = 200
 
@@ -36,7 +36,9 @@ def members(data: bytes) -> Iterator[tuple[str, bytes | RejectedImage]]:
         archive = opened(io.BytesIO(data), 2 * get_settings().max_collection_images)
         entries = [entry for entry in archive.infolist() if not _is_noise(entry)]
     except UNREADABLE as error:
-        raise RejectedArchive(f"The ZIP file cannot be read ({error}).") from error
+        raise RejectedArchive(
+            f"The ZIP file cannot be read ({unreadable_reason(error)})."
+        ) from error
     _check_size(entries)
     for entry in entries:
         yield entry.filename, _read(archive, entry)
@@ -82,7 +84,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes | RejectedI
             # The size in the header is only a claim, so read no more than is allowed.
             data = file.read(limit + 1)
     except UNREADABLE as error:
-        return RejectedArchive(f"This file cannot be unpacked ({error}).")
+        return RejectedArchive(f"This file cannot be unpacked ({unreadable_reason(error)}).")
     if len(data) > limit:
         return RejectedArchive("This file is too large when unpacked.", code="too_large")
     return data

@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.errors import LikewiseError
 from app.core.logs import request_id
-from app.core.pace import Pace
+from app.core.pace import Pace, Use
 from app.core.places import Place, Places
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -83,34 +83,33 @@ class Elsewhere:
             "Your account has too many slow requests in progress. Wait until some of them "
             "have finished.",
         )
-        self._pace = Pace()
+        self._pace, self._upload_pace = Pace(), Pace()
         self._in_all = asyncio.Semaphore(AT_ONCE_IN_ALL)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward one request. This ends early if the client disconnects.
 
         The request gives up its place among all requests of its account and takes one for heavy
-        requests, so that these do not block the account's other pages. Uploads have limits of their
-        own (BodyLimits), and take as long as their network does: only requests without a body have
-        a limited pace. Raises TooManyAtOnce, HeavyUnavailable, ClientDisconnect, and anything that
-        `receive` raises.
+        requests, so that these do not block the account's other pages. Uploads have a pace of their
+        own, which counts from the end of the body: a slow network costs nothing. Raises
+        TooManyAtOnce, HeavyUnavailable, ClientDisconnect, and anything that `receive` raises.
         """
         place: Place = scope["state"]["place"]
         place.leave()
         self._want()
         await self._places.take(place.holder)
-        use = None if _has_body(scope) else self._pace.begin(place.holder)
+        pace = self._upload_pace if _has_body(scope) else self._pace
+        use = pace.begin(place.holder)
         own = Place(self._places, place.holder, use)
         try:
-            if use is not None:
-                await use.turn()
-            await self._hand_over(scope, receive, own.left_by(send))
+            await use.turn()
+            await self._hand_over(scope, receive, own.left_by(send), use)
         finally:
             own.leave()
 
-    async def _hand_over(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _hand_over(self, scope: Scope, receive: Receive, send: Send, use: Use) -> None:
         is_whole = asyncio.Event()
-        body = _body(receive, is_whole)
+        body = _body(receive, is_whole, use)
         if not _has_body(scope):
             is_whole.set()
         relayed = asyncio.create_task(self._relay(scope, body, send))
@@ -230,7 +229,7 @@ def _start_of(response: httpcore.Response) -> Message:
     return {"type": "http.response.start", "status": response.status, "headers": headers}
 
 
-async def _body(receive: Receive, is_whole: asyncio.Event) -> AsyncIterator[bytes]:
+async def _body(receive: Receive, is_whole: asyncio.Event, use: Use) -> AsyncIterator[bytes]:
     while not is_whole.is_set():
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -238,6 +237,7 @@ async def _body(receive: Receive, is_whole: asyncio.Event) -> AsyncIterator[byte
         if message.get("body"):
             yield message["body"]
         if not message.get("more_body", False):
+            use.restart()
             is_whole.set()
 
 

@@ -8,11 +8,14 @@ annotator is at work. The computation is that of a leaky bucket (GCRA, ITU-T I.3
 """
 
 import asyncio
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-CREDIT_SECONDS, SHARE = 5.0, 0.5
+CREDIT_SECONDS = 5.0
+# Seconds per second: a quarter of the processors, half of one at least.
+SHARE = max(0.5, (os.cpu_count() or 1) / 4)
 # What a request reserves when it begins, so that those that wait begin one after another; and the
 # most that it costs in the end, so that one slow export does not close an account's other pages.
 RESERVED_SECONDS, DEAREST_SECONDS = 0.2, 5.0
@@ -81,6 +84,11 @@ class Use:
             pause = self.turn_at - self._pace.clock()
             if pause > 0:
                 await asyncio.sleep(pause)
+
+    def restart(self) -> None:
+        """Count from now on only."""
+        if self._pace is not None:
+            self.turn_at = self._pace.clock()
 
     def end(self) -> None:
         """Count the time; further calls do nothing."""

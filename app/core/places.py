@@ -30,7 +30,7 @@ UPLOADS_AT_ONCE = 4
 # Progress pages that people leave open.
 STREAMS_AT_ONCE = 40
 # A refusal is sent after that: who asks again at once, against its Retry-After, asks less often.
-REFUSAL_SECONDS = 1.0
+REFUSAL_SECONDS = 2.0
 _REMEMBERED = 10_000
 TOO_MUCH = "Your account has too many requests in progress. Wait until some of them have finished."
 

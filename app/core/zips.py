@@ -29,12 +29,19 @@ _LOCATOR, _LOCATOR_MARK = struct.Struct("<4s16x"), b"PK\x06\x07"
 _LONGEST_END = 22 + 65_535
 # Maximum bytes of the list per member, on average.
 _MOST_LISTED = 4_096
+_LONGEST_REASON = 200
 
 # Errors that reading a member of a damaged or crafted ZIP file raises.
 UNREADABLE = (
     zipfile.BadZipFile, NotImplementedError, OSError, ValueError, EOFError, struct.error,
     zlib.error, lzma.LZMAError,
 )  # fmt: skip
+
+
+def unreadable_reason(error: Exception) -> str:
+    """Return what one of UNREADABLE says, for a message: `zipfile` quotes whole headers, of up to
+    64 KB, and says nothing about a premature end."""
+    return str(error)[:_LONGEST_REASON] or "it ends too early"
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,15 @@ class Member:
     size: int
 
 
-class TooManyMembers(zipfile.BadZipFile):
-    """The list of members is longer than anyone needs."""
+class UnusableList(zipfile.BadZipFile):
+    """The list of members is longer than anyone needs, or has one without a name."""
 
 
 def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
     """Open the ZIP file after checking its list of members: `zipfile` creates an object for each of
     them, half a kilobyte for the 46 bytes of an entry.
 
-    Raises TooManyMembers, zipfile.BadZipFile.
+    Raises UnusableList, zipfile.BadZipFile.
     """
     start, size = _directory(file)
     n_members = place = 0
@@ -66,12 +73,15 @@ def opened(file: IO[bytes], most_members: int) -> zipfile.ZipFile:
         n_members += 1
         place += _ENTRY.size + name + extra + comment
         if n_members > most_members:
-            raise TooManyMembers(f"it lists more than {most_members} files")
+            raise UnusableList(f"it lists more than {most_members} files")
     if size > _MOST_LISTED * (n_members + 1):
-        raise TooManyMembers("its list of files is far too long for the number of files")
+        raise UnusableList("its list of files is far too long for the number of files")
     watched = _Watched(file, start, size)
     archive = zipfile.ZipFile(cast(IO[bytes], watched))
     watched.is_open = True
+    # `zipfile` itself cannot tell whether these are folders.
+    if not all(archive.namelist()):
+        raise UnusableList("it lists a file without a name")
     return archive
 
 

@@ -296,6 +296,16 @@ def with_row(table: str, **values: Any) -> Callable[[Members], bytes]:
     return lambda members: packed(changed(members, table, lambda row: row.update(values)))
 
 
+def with_a_name_of_64_kb(members: Members) -> bytes:
+    """Says so before the rows of a table, so that they are unreadable while they are copied."""
+    data = bytearray(packed(members))
+    start = data.index(b"tables/answer.jsonl") - 30
+    assert data[start : start + 4] == b"PK\x03\x04"
+    data[start + 26 : start + 28] = b"\xff\xff"
+    assert len(data) > start + 10_000
+    return bytes(data)
+
+
 DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "no ZIP file": (lambda members: b"hello", "not a ZIP file, or it was cut off"),
     "cut off": (lambda members: packed(members)[:-5000], "cut off"),
@@ -395,6 +405,7 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     "text that cannot be stored": (with_row("remark", text="\0"), "rejects"),
     "a script as an image": (with_image(b"<svg onload=alert(1)>"), "not an image in the"),
     "a PNG as an image": (with_image(b"\x89PNG\r\n\x1a\n" + bytes(50)), "not an image in the"),
+    "a name of 64 KB": (with_a_name_of_64_kb, "answer.jsonl cannot be unpacked: File name"),
     "an image with more behind": (
         with_image(a_webp((9, 9)) + b"<script>alert(1)</script>"), "not an image in the",
     ),

@@ -9,10 +9,12 @@ import zipfile
 
 import pytest
 
+from app.archive.container import Container
+from app.archive.errors import DamagedArchive
 from app.collections.archives import RejectedArchive, members
 from app.collections.attributes import BadAttributeTable, read_attribute_table
 from app.collections.manifest import BadManifest, read_manifest
-from app.core.zips import TooManyMembers, opened
+from app.core.zips import UnusableList, opened
 from testbed.settings import used_here
 
 END = struct.Struct("<4s4H2IH")
@@ -74,7 +76,7 @@ def test_what_is_in_it_can_be_read() -> None:
 def test_too_many_members_are_refused_before_they_take_memory(data: bytes) -> None:
     tracemalloc.start()
     try:
-        with pytest.raises(TooManyMembers, match="more than 10 files"):
+        with pytest.raises(UnusableList, match="more than 10 files"):
             opened(io.BytesIO(data), 10)
         assert tracemalloc.get_traced_memory()[1] < 40 * 2**20
     finally:
@@ -94,6 +96,18 @@ def test_too_many_members_are_refused_before_they_take_memory(data: bytes) -> No
 def test_what_has_no_list_is_no_zip(data: bytes) -> None:
     with pytest.raises(zipfile.BadZipFile):
         opened(io.BytesIO(data), 10)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [ended(a_list(1)), a_zip(3).replace(b"1.txt", b"\0.txt")],
+    ids=["no name", "a name that ends before it begins"],
+)
+def test_a_member_without_a_name_is_refused(environment: dict[str, str], data: bytes) -> None:
+    with pytest.raises(DamagedArchive, match="file without a name"):
+        Container(io.BytesIO(data))
+    with pytest.raises(RejectedArchive, match="file without a name"):
+        list(members(data))
 
 
 def test_a_list_that_was_not_looked_through_is_not_read() -> None:
