@@ -13,12 +13,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-CREDIT_SECONDS = 5.0
+CREDIT_SECONDS = 1.5
 # Seconds per second: a quarter of the processors, half of one at least.
 SHARE = max(0.5, (os.cpu_count() or 1) / 4)
 # What a request reserves when it begins, so that those that wait begin one after another; and the
 # most that it costs in the end, so that one slow export does not close an account's other pages.
-RESERVED_SECONDS, DEAREST_SECONDS = 0.2, 5.0
+RESERVED_SECONDS, DEAREST_SECONDS = 0.2, 2.0
 # An annotator's page is heard of at least that often while somebody sorts images.
 AT_WORK_SECONDS = 30.0
 _REMEMBERED = 10_000
