@@ -31,6 +31,8 @@ LOOK_SECONDS = 0.5
 KEPT_SECONDS, KEPT_CONNECTIONS = 30.0, 10
 # Requests without a response yet: in progress per account, waiting per account, and in total.
 AT_ONCE, IN_LINE, AT_ONCE_IN_ALL = 4, 200, 64
+# For the pace of an account's requests: a page with a map and charts, and one of its requests.
+CREDIT_SECONDS, RESERVED_SECONDS = 1.5, 0.2
 # Hop-by-hop headers (RFC 9110, section 7.6.1), and those that this process sets itself.
 OWN_HEADERS = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
@@ -83,7 +85,7 @@ class Elsewhere:
             "Your account has too many slow requests in progress. Wait until some of them "
             "have finished.",
         )
-        self._pace, self._upload_pace = Pace(), Pace()
+        self._pace, self._upload_pace = (Pace(CREDIT_SECONDS, RESERVED_SECONDS) for _ in range(2))
         self._in_all = asyncio.Semaphore(AT_ONCE_IN_ALL)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,10 +1,11 @@
 """While annotators are at work, one account's requests do not keep the server busy all the time.
 
 A limit on requests at once (app/core/places.py) does not stop an account that sends the next as
-soon as one is answered: the processors that annotators need are then never free. Each account has
-CREDIT_SECONDS, which its requests use up and which come back at SHARE of the time that passes; an
-account without credit sends its requests one after another, with pauses. Nobody is slowed while no
-annotator is at work. The computation is that of a leaky bucket (GCRA, ITU-T I.371, annex A).
+soon as one is answered: the processors that annotators need are then never free. Each account has a
+credit of some seconds, which its requests use up and which come back at SHARE of the time that
+passes; an account without credit sends its requests one after another, with pauses. Nobody is
+slowed while no annotator is at work. The computation is that of a leaky bucket (GCRA, ITU-T I.371,
+annex A).
 """
 
 import asyncio
@@ -13,12 +14,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-CREDIT_SECONDS = 1.5
 # Seconds per second: a quarter of the processors, half of one at least.
 SHARE = max(0.5, (os.cpu_count() or 1) / 4)
-# What a request reserves when it begins, so that those that wait begin one after another; and the
-# most that it costs in the end, so that one slow export does not close an account's other pages.
-RESERVED_SECONDS, DEAREST_SECONDS = 0.2, 2.0
+# The most that a request costs, so that one slow export does not close an account's other pages.
+DEAREST_SECONDS = 2.0
 # An annotator's page is heard of at least that often while somebody sorts images.
 AT_WORK_SECONDS = 30.0
 _REMEMBERED = 10_000
@@ -37,13 +36,21 @@ def annotators_at_work() -> bool:
 
 
 class Pace:
-    """The credit of each account; clock: in seconds, at_work: whether annotators are."""
+    """The credit of each account.
+
+    credit: seconds that an account may use at once; reserved: seconds that a request counts as
+    until it has ended, about what one takes, so that those that wait begin one after another
+    clock: in seconds; at_work: whether annotators are
+    """
 
     def __init__(
         self,
+        credit: float,
+        reserved: float,
         clock: Callable[[], float] = time.monotonic,
         at_work: Callable[[], bool] = annotators_at_work,
     ) -> None:
+        self._credit, self._reserved = credit, reserved
         self.clock = clock
         self._at_work = at_work
         # When an account's credit will be whole again.
@@ -55,14 +62,14 @@ class Pace:
         if not self._at_work():
             return Use(None, holder, now)
         whole_at = max(now, self._whole_at.get(holder, now))
-        turn_at = max(now, whole_at - CREDIT_SECONDS / SHARE)
-        self._set(holder, whole_at + RESERVED_SECONDS / SHARE)
+        turn_at = max(now, whole_at - self._credit / SHARE)
+        self._set(holder, whole_at + self._reserved / SHARE)
         return Use(self, holder, turn_at)
 
     def correct(self, holder: Hashable, seconds: float) -> None:
         """Count what a request took instead of what it had reserved."""
         if holder in self._whole_at:
-            difference = min(seconds, DEAREST_SECONDS) - RESERVED_SECONDS
+            difference = min(seconds, DEAREST_SECONDS) - self._reserved
             self._set(holder, self._whole_at[holder] + difference / SHARE)
 
     def _set(self, holder: Hashable, whole_at: float) -> None:

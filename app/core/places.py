@@ -25,6 +25,8 @@ from app.core.pace import Pace, Use, annotator_seen
 
 # Browsers send six requests at once for a page.
 AT_ONCE, IN_LINE = 6, 200
+# For the pace of an account's requests: a hundred thumbnails, and one of them.
+CREDIT_SECONDS, RESERVED_SECONDS = 5.0, 0.02
 # Large request bodies, and their processing. The page for images sends three at once.
 UPLOADS_AT_ONCE = 4
 # Progress pages that people leave open.
@@ -170,7 +172,7 @@ class FairShare:
     ) -> None:
         self.app = app
         self._credential_of, self._owner_of = credential_of, owner_of
-        self._pace = Pace()
+        self._pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS)
         # A server has one event loop. In tests, each client of a process has its own, and a future
         # can only be woken in its own loop, so a request that waited for a place of another loop
         # would wait forever.

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from app.core import pace as pace_module
+from app.core import places
 from app.core.pace import (
     AT_WORK_SECONDS,
-    CREDIT_SECONDS,
     DEAREST_SECONDS,
-    RESERVED_SECONDS,
     SHARE,
     Pace,
 )
-from app.core.places import FairShare
+from app.core.places import AT_ONCE, FairShare
+
+CREDIT_SECONDS, RESERVED_SECONDS = 1.5, 0.2
 
 
 class Clock:
@@ -39,7 +40,7 @@ def busy_seconds(pace: Pace, clock: Clock, takes: float, lasts: float) -> float:
 @pytest.mark.parametrize("takes", [0.01, 0.3, 2.0])
 def test_an_account_takes_its_share_of_the_time_and_its_credit(takes: float) -> None:
     clock = Clock()
-    pace = Pace(clock, lambda: True)
+    pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: True)
     lasts = 300.0
     used = busy_seconds(pace, clock, takes, lasts)
     assert used == pytest.approx(SHARE * lasts + CREDIT_SECONDS, abs=2 * (takes + RESERVED_SECONDS))
@@ -47,9 +48,21 @@ def test_an_account_takes_its_share_of_the_time_and_its_credit(takes: float) -> 
     assert pace.begin("quiet").turn_at == clock.now
 
 
+def test_many_short_requests_at_once_are_not_held_back_for_what_they_might_have_taken() -> None:
+    """As the thumbnails of a page."""
+    clock = Clock()
+    pace = Pace(places.CREDIT_SECONDS, places.RESERVED_SECONDS, clock, lambda: True)
+    for _ in range(200 // AT_ONCE):
+        together = [pace.begin("me") for _ in range(AT_ONCE)]
+        assert {use.turn_at for use in together} == {clock.now}
+        clock.now += 0.02
+        for use in together:
+            use.end()
+
+
 def test_credit_comes_back() -> None:
     clock = Clock()
-    pace = Pace(clock, lambda: True)
+    pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: True)
     busy_seconds(pace, clock, 0.3, 60.0)
     assert pace.begin("greedy").turn_at > clock.now
     clock.now += 2 * CREDIT_SECONDS / SHARE
@@ -58,7 +71,7 @@ def test_credit_comes_back() -> None:
 
 def test_requests_at_once_without_credit_begin_one_after_another() -> None:
     clock = Clock()
-    pace = Pace(clock, lambda: True)
+    pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: True)
     busy_seconds(pace, clock, 0.3, 60.0)
     turns = [pace.begin("greedy").turn_at for _ in range(5)]
     pauses = [later - earlier for earlier, later in pairwise(turns)]
@@ -67,7 +80,7 @@ def test_requests_at_once_without_credit_begin_one_after_another() -> None:
 
 def test_a_slow_export_does_not_close_the_other_pages() -> None:
     clock = Clock()
-    pace = Pace(clock, lambda: True)
+    pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: True)
     export = pace.begin("me")
     clock.now += 600.0
     export.end()
@@ -83,7 +96,7 @@ def test_a_slow_export_does_not_close_the_other_pages() -> None:
 
 def test_a_body_that_comes_slowly_costs_nothing() -> None:
     clock = Clock()
-    pace = Pace(clock, lambda: True)
+    pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: True)
     for _ in range(20):
         upload = pace.begin("me")
         clock.now += 60.0
@@ -95,7 +108,7 @@ def test_a_body_that_comes_slowly_costs_nothing() -> None:
 
 def test_nobody_is_slowed_while_no_annotator_is_at_work() -> None:
     clock = Clock()
-    pace = Pace(clock, lambda: False)
+    pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: False)
     assert busy_seconds(pace, clock, 0.3, 60.0) == pytest.approx(60.0, abs=0.3)
 
 
