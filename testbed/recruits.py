@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from app.recruitment import report
 from app.recruitment.accounts import add_account
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
 from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
@@ -171,3 +172,10 @@ def payments(campaign: Campaign) -> list[Payment]:
     with transaction() as session:
         query = select(Payment).where(Payment.campaign_id == campaign.id)
         return list(session.scalars(query.order_by(Payment.id)))
+
+
+def differences(recruitment: Recruitment) -> list[str]:
+    """Where our records and the platform's disagree."""
+    with transaction() as session:
+        row = session.get_one(Recruitment, recruitment.id)
+        return [difference.what for difference in report.reconcile(session, row).differences]

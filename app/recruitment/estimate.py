@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from app.recruitment.bonuses import paid_settings
-from app.recruitment.fees import bonus_fee, posting_cost, split_places
-from app.recruitment.ledger import cost_of_places
+from app.recruitment.fees import bonus_fee, cost_of_places, posting_cost, split_places
 from app.recruitment.models import Recruitment
 from app.recruitment.settings import MTurkSettings
 

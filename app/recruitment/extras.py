@@ -17,6 +17,7 @@ from app.annotation.sessions import (
 from app.core.database import locked
 from app.core.errors import Conflict
 from app.recruitment import ledger
+from app.recruitment.fees import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
 from app.recruitment.settings import SETTINGS, Paid, ProlificSettings
 
@@ -66,7 +67,7 @@ def _affordable(
         return most
 
     def cost(n: int) -> int:
-        return ledger.cost_of_bonus(recruitment, n * settings.extra_cents)
+        return cost_of_bonus(recruitment, n * settings.extra_cents)
 
     # Late answers are promised together with the next extra grid, so that both are paid.
     promised = cost(assignment.extra)

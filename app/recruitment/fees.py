@@ -1,14 +1,15 @@
-"""The platforms' fees, by their published rates. Amounts of money are in cents.
+"""The platforms' fees, by their published rates, and what a recruitment costs with them.
 
-MTurk takes 20 % of reward and bonus, at least one cent for each, and another 20 % of the reward for
-HITs with ten or more assignments (reliability.md §1a). Prolific takes a share of all payments that
-depends on the kind of account (§1b), plus VAT on it for some. Fractions of a cent are rounded up,
-so that they can never exceed a limit.
+Amounts of money are in cents. MTurk takes 20 % of reward and bonus, at least one cent for each, and
+another 20 % of the reward for HITs with ten or more assignments (reliability.md §1a). Prolific
+takes a share of all payments that depends on the kind of account (§1b), plus VAT on it for some.
+Fractions of a cent are rounded up, so that they can never exceed a limit.
 """
 
 from decimal import ROUND_CEILING, Decimal
 
 from app.recruitment.channel import Cost
+from app.recruitment.models import Posting, Recruitment
 
 MTURK_PERCENT = 20
 MTURK_MANY = 10
@@ -37,6 +38,34 @@ def bonus_fee(channel: str, amount_cents: int) -> int:
     if channel == "mturk":
         return max(1, _share(amount_cents, MTURK_PERCENT)) if amount_cents else 0
     return _prolific_fee(amount_cents) if channel == "prolific" else 0
+
+
+def reward_of(recruitment: Recruitment, posting: Posting) -> int:
+    """Return what a posting pays for each place, in cents."""
+    paid = posting.amount_cents
+    return recruitment.reward_cents if paid is None else paid
+
+
+def cost_of_places(recruitment: Recruitment, places: list[int]) -> int:
+    """Return what postings of these sizes cost together with fees, in cents."""
+    return sum(
+        posting_cost(recruitment.channel, recruitment.reward_cents, size).total_cents
+        + cost_of_screen_outs(recruitment, size, 0, "open")
+        for size in places
+    )
+
+
+def cost_of_screen_outs(recruitment: Recruitment, places: int, n_paid: int, state: str) -> int:
+    """Return the cost of screen-outs. Prolific automatically pays as many of them as there are
+    places, in addition to the places."""
+    cents = recruitment.settings.get("screen_out_cents") or 0
+    n = n_paid if state == "closed" else max(places, n_paid)
+    return n * (cents + bonus_fee(recruitment.channel, cents))
+
+
+def cost_of_bonus(recruitment: Recruitment, cents: int) -> int:
+    """Return the cost of a bonus with the platform's fee."""
+    return cents + bonus_fee(recruitment.channel, cents)
 
 
 def split_places(channel: str, places: int, keep_low_fee: bool) -> list[int]:

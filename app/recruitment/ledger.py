@@ -18,7 +18,14 @@ from app.annotation.models import Assignment
 from app.core.database import locked
 from app.core.errors import Conflict
 from app.core.events import campaign_changed
-from app.recruitment.fees import bonus_fee, posting_cost, reward_fee
+from app.recruitment.fees import (
+    bonus_fee,
+    cost_of_bonus,
+    cost_of_places,
+    cost_of_screen_outs,
+    reward_fee,
+    reward_of,
+)
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 
 Kind = Literal["reward", "bonus", "screen_out", "outside"]
@@ -133,7 +140,7 @@ def _places_cents(session: Session, recruitment: Recruitment) -> int:
         cents += n * (reward + reward_fee(recruitment.channel, reward, posting.places))
         if posting.compensates is not None:
             continue
-        cents += _screen_outs_cents(
+        cents += cost_of_screen_outs(
             recruitment, posting.places, screened.get(posting.id, 0), posting.state
         )
     return cents
@@ -181,11 +188,6 @@ def _may_be_paid() -> ColumnElement[bool]:
     return or_(submitted, and_(Assignment.state != "returned", may_come))
 
 
-def cost_of_bonus(recruitment: Recruitment, cents: int) -> int:
-    """Return the cost of a bonus with the platform's fee."""
-    return cents + bonus_fee(recruitment.channel, cents)
-
-
 def _is_payable(kind: Kind) -> ColumnElement[bool]:
     """SQL: a submission has a payment of this kind that a platform has been, or may be, asked to
     make."""
@@ -198,20 +200,6 @@ def _is_payable(kind: Kind) -> ColumnElement[bool]:
         )
         .exists()
     )
-
-
-def reward_of(recruitment: Recruitment, posting: Posting) -> int:
-    """Return what a posting pays for each place, in cents."""
-    paid = posting.amount_cents
-    return recruitment.reward_cents if paid is None else paid
-
-
-def _screen_outs_cents(recruitment: Recruitment, places: int, n_paid: int, state: str) -> int:
-    """Return the cost of screen-outs. Prolific automatically pays as many of them as there are
-    places, in addition to the places."""
-    cents = recruitment.settings.get("screen_out_cents") or 0
-    n = n_paid if state == "closed" else max(places, n_paid)
-    return n * (cents + bonus_fee(recruitment.channel, cents))
 
 
 def require_room(session: Session, recruitment: Recruitment, sizes: list[int]) -> None:
@@ -393,12 +381,3 @@ def share_of_reward(recruitment: Recruitment, assignment: Assignment) -> int:
 def in_money(cents: int, currency: str) -> str:
     """Return an amount as people read it: `12.50 USD`."""
     return f"{cents // 100}.{cents % 100:02d} {currency}"
-
-
-def cost_of_places(recruitment: Recruitment, places: list[int]) -> int:
-    """Return what postings of these sizes cost together with fees, in cents."""
-    return sum(
-        posting_cost(recruitment.channel, recruitment.reward_cents, size).total_cents
-        + _screen_outs_cents(recruitment, size, 0, "open")
-        for size in places
-    )

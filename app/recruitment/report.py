@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Assignment
 from app.recruitment import ledger
+from app.recruitment.fees import reward_of
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 
 # How long the platform may take to show a bonus before it counts as missing.
@@ -103,7 +104,7 @@ def _of_rewards(session: Session, recruitment: Recruitment) -> Iterator[Differen
         elif paid and row.state != "approved":
             sentence = f"The ledger says this was paid, but on the platform it is {row.state}."
             yield Difference("booked_not_paid", sentence, row.id, annotator=position)
-        elif paid and payment.amount_cents != ledger.reward_of(recruitment, posting):
+        elif paid and payment.amount_cents != reward_of(recruitment, posting):
             sentence = "The reward in the ledger differs from what the platform pays."
             yield Difference("amount", sentence, row.id, annotator=position)
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Assignment
 from app.recruitment import ledger
 from app.recruitment.bonuses import owe_bonuses, paid_settings
+from app.recruitment.fees import reward_of
 from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.settings import ProlificSettings
@@ -105,7 +106,7 @@ def approve(
     row.decision, row.flag, row.reason = "approve", "", message
     posting = session.get_one(Posting, row.posting_id)
     rule = "reward" if posting.compensates is None else COMPENSATION
-    reward = NewPayment("reward", rule, ledger.reward_of(recruitment, posting), message)
+    reward = NewPayment("reward", rule, reward_of(recruitment, posting), message)
     return ledger.owe(session, recruitment, reward, assignment=assignment, submission=row)
 
 

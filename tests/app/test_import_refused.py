@@ -19,7 +19,7 @@ from app.collections.models import Collection
 from app.collections.service import add_files
 from app.core.database import transaction
 from testbed.builders import a_campaign, a_collection, a_png, an_account
-from tests.app.test_import_answers import GOOD, Line, a_line, bring, name_of, refusal
+from tests.support.answer_files import GOOD, Line, a_line, bring, name_of, refusal
 
 
 def test_unknown_images_are_refused_by_name(client: TestClient) -> None:

@@ -1,11 +1,6 @@
 """From a planned recruitment to paid people, against the Prolific emulator, in process."""
 
-import json
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -16,29 +11,23 @@ from app.accounts.models import Account
 from app.annotation.models import Annotator, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.recruitment import bonus_work, report
-from app.recruitment.channels.prolific_hooks import signature
-from app.recruitment.models import (
-    ChannelAccount,
-    ChannelCall,
-    Payment,
-    Recruitment,
-    Submission,
+from emulators.prolific.server import Emulator
+from testbed.builders import an_account, sign_in
+from testbed.recruits import differences, do_all_due, look, payments
+from tests.support.prolific_recruiting import (
+    GRIDS,
+    Participant,
+    a_paying_campaign,
+    opened,
+    paid_there,
+    recruiting_on,
+    served_prolific,
 )
-from app.recruitment.notices import hook_secret
-from app.recruitment.reconcile import LONGEST_WAIT
-from app.recruitment.service import RecruitmentPlan, open_recruitment, plan_recruitment
-from emulators.prolific.server import Emulator, running
-from testbed.builders import a_campaign, an_account, sign_in
-from testbed.recruits import an_account_on, do_all_due, look, payments
-from tests.conftest import forget_settings
-
-GRIDS = 2
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Emulator]:
-    with running(submitted_seconds=0.0, bonus_seconds=0.0, fault_seconds=0.05) as emulator:
+    with served_prolific() as emulator:
         yield emulator
 
 
@@ -46,15 +35,8 @@ def served() -> Iterator[Emulator]:
 def prolific(
     served: Emulator, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Emulator]:
-    monkeypatch.setenv("LIKEWISE_PROLIFIC_ENDPOINT", served.url)
-    monkeypatch.setenv("LIKEWISE_PROLIFIC_SITE", served.url)
-    # Nobody listens there: what is sent to it is not what is tested here.
-    monkeypatch.setenv("LIKEWISE_BASE_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr(bonus_work, "LOOKS", 3)
-    forget_settings()
-    httpx.post(f"{served.url}/emulator/reset").raise_for_status()
-    yield served
-    assert served.state.violations == []
+    with recruiting_on(served, monkeypatch) as emulator:
+        yield emulator
 
 
 @pytest.fixture
@@ -64,98 +46,7 @@ def owner(prolific: Emulator) -> Account:
 
 @pytest.fixture
 def campaign(owner: Account) -> Campaign:
-    return a_campaign(
-        owner, budget=40, grids_per_assignment=GRIDS, reward_cents=300, currency="GBP"
-    )
-
-
-def opened(prolific: Emulator, owner: Account, campaign: Campaign, **plan: Any) -> Recruitment:
-    account = an_account_on(owner, "prolific", {"token": prolific.token})
-    values = {"places": 3, "spend_limit_cents": 5000, **plan}
-    with transaction() as session:
-        recruitment = plan_recruitment(
-            session,
-            owner,
-            campaign.id,
-            RecruitmentPlan("prolific", channel_account_id=account.id, **values),
-        )
-        open_recruitment(session, owner, recruitment.id)
-    do_all_due()
-    return recruitment
-
-
-class Participant:
-    """Somebody who takes part in the only study that is open."""
-
-    def __init__(self, client: TestClient, prolific: Emulator, number: int = 0) -> None:
-        self.client, self.url = client, prolific.url
-        people = httpx.get(f"{self.url}/emulator/participants").json()
-        self.id = people[number]["id"]
-        [study] = httpx.get(f"{self.url}/market/studies", params={"participant": self.id}).json()
-        body = {"participant": self.id, "start": True}
-        taken = httpx.post(f"{self.url}/market/studies/{study['id']}/take-part", json=body)
-        taken.raise_for_status()
-        self.submission = taken.json()["submission_id"]
-        parts = urlsplit(taken.json()["url"])
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        self.entry = {
-            "link": parts.path.removeprefix("/a/prolific/"),
-            "participant": query["PROLIFIC_PID"],
-            "study": query["STUDY_ID"],
-            "session": query["SESSION_ID"],
-        }
-        self.ways: dict[str, Any] = {}
-        self.stage = ""
-
-    def enter(self, **changes: str) -> Any:
-        path = "/api/v1/annotate/sessions/prolific"
-        reply = self.client.post(path, json={**self.entry, **changes})
-        if reply.status_code == 201:
-            opened = reply.json()
-            self.headers = {"Authorization": f"Bearer {opened['token']}"}
-            self.ways = {way: opened[way] for way in ("hand_in", "declined", "screened_out")}
-            self.stage = opened["stage"]
-            if self.stage == "instructions":
-                self.stage = self.ask("/steps", step="instructions").json()["stage"]
-        return reply
-
-    def ask(self, path: str, **body: Any) -> Any:
-        key = {"Idempotency-Key": f"key-of-{path}"}
-        return self.client.post(
-            f"/api/v1/annotate{path}", json=body or None, headers={**self.headers, **key}
-        )
-
-    def answer(self, n: int) -> dict[str, Any]:
-        for _ in range(n):
-            lease = self.ask("/leases").json()["lease"]
-            images = [image["image"] for image in lease["images"]]
-            groups = [k % 2 for k in range(len(images))]
-            reply = self.ask(f"/leases/{lease['id']}/answer", images=images, groups=groups)
-            assert reply.status_code == 200, reply.text
-        handout: dict[str, Any] = self.ask("/leases").json()
-        return handout
-
-    def come_back(self, way: str = "hand_in") -> None:
-        """What the browser does at the end: our word first, then Prolific's address."""
-        if way == "hand_in":
-            assert self.ask("/hand-in").status_code == 204
-        address = self.ways[way]["address"]
-        code = parse_qs(urlsplit(address).query)["cc"][0]
-        back = httpx.post(
-            f"{self.url}/market/submissions/{self.submission}/complete", json={"code": code}
-        )
-        back.raise_for_status()
-
-
-def paid_there(prolific: Emulator, kind: str) -> list[int]:
-    journal = prolific.state.wallet.journal
-    return [-entry.amount for entry in journal if (entry.kind, entry.part) == (kind, "money")]
-
-
-def differences(recruitment: Recruitment) -> list[str]:
-    with transaction() as session:
-        row = session.get_one(Recruitment, recruitment.id)
-        return [difference.what for difference in report.reconcile(session, row).differences]
+    return a_paying_campaign(owner)
 
 
 def test_work_is_paid_with_its_bonus_and_the_books_agree(
@@ -315,126 +206,3 @@ def with_known_answers(client: TestClient, owner: Account, campaign: Campaign) -
     table = "\n".join(lines).encode()
     reply = client.post(path, files={"file": ("known.csv", table, "text/csv")})
     assert reply.status_code == 201, reply.text
-
-
-def notified(
-    client: TestClient,
-    account_id: object,
-    secret: str,
-    *,
-    age: float = 0,
-    event: str = "event-1",
-    **fields: str,
-) -> int:
-    """fields: what the notification says, beside that a submission changed."""
-    payload = {"event_type": "submission.status.change", "resource_id": "x", **fields}
-    body = json.dumps(payload).encode()
-    stamp = str(int(time.time() - age))
-    headers = {
-        "X-Prolific-Request-Signature": signature(secret, stamp, body),
-        "X-Prolific-Request-Timestamp": stamp,
-        "X-Event-ID": event,
-        "X-Event-Type": "submission.status.change",
-    }
-    return client.post(f"/hooks/prolific/{account_id}", content=body, headers=headers).status_code
-
-
-def test_a_platform_that_is_away_is_asked_ever_more_seldom_and_never_forgotten(
-    client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
-) -> None:
-    recruitment = opened(prolific, owner, campaign)
-    fault = [{"operation": "*", "kind": "5xx-before"}]
-    httpx.put(f"{prolific.url}/emulator/faults", json=fault).raise_for_status()
-    waits = [until_the_next_look(recruitment) for _ in range(12)]
-    assert waits[0] < LONGEST_WAIT / 10
-    assert all(LONGEST_WAIT - 5 < wait <= LONGEST_WAIT for wait in waits[-3:])
-    with transaction() as session:
-        assert session.get_one(Recruitment, recruitment.id).poll_failures == 12
-    httpx.put(f"{prolific.url}/emulator/faults", json=[]).raise_for_status()
-    assert until_the_next_look(recruitment) < LONGEST_WAIT / 10
-    with transaction() as session:
-        row = session.get_one(Recruitment, recruitment.id)
-        assert (row.poll_failures, row.poll_error) == (0, "")
-
-
-def until_the_next_look(recruitment: Recruitment) -> float:
-    """Seconds that pass after one that is had now."""
-    look()
-    with transaction() as session:
-        poll_at = session.get_one(Recruitment, recruitment.id).poll_at
-        assert poll_at is not None
-        return (poll_at - datetime.now(UTC)).total_seconds()
-
-
-def test_notifications_are_hints_that_are_signed_and_taken_once(
-    client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign
-) -> None:
-    recruitment = opened(prolific, owner, campaign)
-    account_id = recruitment.channel_account_id
-    with transaction() as session:
-        assert account_id is not None
-        [call] = session.scalars(select(ChannelCall).where(ChannelCall.action == "notify"))
-        assert call.state == "done", call.why
-        assert "secret" not in json.dumps(call.history)
-        secret = hook_secret(session, account_id)
-        assert session.get_one(ChannelAccount, account_id).hook_secret != secret.encode()
-    assert notified(client, account_id, "wrong") == 401
-    assert notified(client, account_id, secret, age=301) == 401
-    assert notified(client, account_id, secret, age=-400) == 401
-    assert notified(client, recruitment.id, secret) == 404
-    assert notified(client, account_id, secret) == 202
-    assert notified(client, account_id, secret) == 200
-    assert notified(client, account_id, secret, event="event-2") in (200, 202)
-    with transaction() as session:
-        moment = session.scalar(select(func.max(Recruitment.poll_at)))
-        assert moment is not None
-        assert moment <= datetime.now(UTC)
-        assert session.scalar(select(func.count()).select_from(Payment)) == 0
-
-
-STATUSES = ("RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED")
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        STATUSES,
-        tuple(reversed(STATUSES)),
-        ("APPROVED", "RETURNED", "REJECTED", "TIMED-OUT", "ACTIVE"),
-    ],
-    ids=["in order", "backwards", "never so"],
-)
-def test_notifications_in_any_order_end_in_what_the_platform_says(
-    client: TestClient,
-    prolific: Emulator,
-    owner: Account,
-    campaign: Campaign,
-    order: tuple[str, ...],
-) -> None:
-    recruitment = opened(prolific, owner, campaign)
-    assert recruitment.channel_account_id is not None
-    with transaction() as session:
-        secret = hook_secret(session, recruitment.channel_account_id)
-    person = Participant(client, prolific)
-    person.enter()
-    person.answer(GRIDS)
-    for number, status in enumerate(order):
-        # The first half comes before the work is handed in, the rest behind it.
-        if number == len(order) // 2:
-            person.come_back()
-        fields = {"resource_id": person.submission, "status": status, "participant_id": person.id}
-        event = f"event-{number}"
-        assert (
-            notified(client, recruitment.channel_account_id, secret, event=event, **fields) == 202
-        )
-        look()
-    for _ in range(2):
-        look()
-    with transaction() as session:
-        submission = session.scalars(select(Submission)).one()
-        assert (submission.state, submission.flag) == ("approved", "")
-    assert [
-        (payment.kind, payment.amount_cents, payment.state) for payment in payments(campaign)
-    ] == [("reward", 300, "paid")]
-    assert paid_there(prolific, "reward") == [300]
-    assert differences(recruitment) == []

@@ -23,8 +23,8 @@ from testbed.builders import a_campaign, a_recruitment, an_account, reloaded
 from testbed.servers import ROOT, Servers
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
-from tests.app.test_import_answers import bring, by_colour
 from tests.conftest import forget_settings
+from tests.support.answer_files import bring, by_colour
 
 
 def alembic(url: str, *arguments: str) -> str:

@@ -18,9 +18,9 @@ from app.operations.readiness import check_readiness
 from app.tables import metadata
 from testbed.builders import a_campaign, an_account, sign_in
 from testbed.servers import Servers
-from tests.app.test_row_security import as_requester
 from tests.conftest import forget_settings
 from tests.setup.test_migrations import alembic, migrate, query
+from tests.support.row_security import as_requester
 
 
 def test_it_goes_with_a_downgrade_and_comes_back_with_data(environment: dict[str, str]) -> None:

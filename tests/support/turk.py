@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
+
 from app.recruitment.channel import BonusOrder, PostingOrder, PostingRef, SubmissionRef
 from app.recruitment.channels.mturk import MTurkChannel
 from app.recruitment.channels.mturk_api import MTurkApi
@@ -14,7 +16,8 @@ from emulators.mturk import market
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.faults import CallFault, FaultRule, Faults, FaultSettings
 from emulators.mturk.records import Hit, Worker
-from emulators.mturk.server import Emulator
+from emulators.mturk.server import Emulator, running
+from testbed.settings import forget_settings
 
 SECRET = "emulator-secret"
 # Faults of replies that were lost, and of requests that were.
@@ -74,6 +77,27 @@ class Turk:
 
     def asked(self, operation: str) -> int:
         return sum(call["operation"] == operation for call in self.state.calls)
+
+
+@contextmanager
+def served_turk() -> Iterator[Turk]:
+    """An emulator over HTTP, and the settings that lead to it."""
+    with pytest.MonkeyPatch.context() as patch, running() as emulator:
+        for name in ("DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY"):
+            patch.setenv(name, "unused")
+        patch.setenv("LIKEWISE_MTURK_ENDPOINT", emulator.endpoint_url)
+        patch.setenv("LIKEWISE_MTURK_WORKER_SITE", emulator.endpoint_url)
+        forget_settings()
+        yield Turk(emulator)
+    forget_settings()
+
+
+@contextmanager
+def emptied(turk: Turk) -> Iterator[Turk]:
+    turk.state.reset()
+    yield turk
+    # Every request and every reply fitted botocore's shapes, patterns and limits.
+    assert turk.state.violations == []
 
 
 def an_order(
