@@ -17,13 +17,7 @@ from app.collections.models import Collection, Image
 from app.core.database import transaction
 from app.jobs.models import Job
 from app.results.models import EmbeddedImage, Model
-from testbed.builders import (
-    a_campaign,
-    a_png,
-    a_webhook,
-    an_account,
-    an_api_token,
-)
+from testbed.builders import a_campaign, a_png, a_webhook, an_account, an_api_token
 from tests.app.test_annotation import a_lease, a_session, submit
 
 PROBLEM = "application/problem+json"

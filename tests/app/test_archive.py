@@ -37,13 +37,7 @@ from testbed.servers import Servers
 from tests.app.test_annotation import a_session
 from tests.app.test_quality_control import work
 from tests.conftest import forget_settings
-from tests.support.archives import (
-    a_played_campaign,
-    archive_of,
-    bring,
-    unpacked,
-    what_there_is,
-)
+from tests.support.archives import a_played_campaign, archive_of, bring, unpacked, what_there_is
 
 PLANTED = "5f3a-platform-id-of-a-person"
 

@@ -16,12 +16,7 @@ from app.collections.models import Collection
 from app.core import idempotency
 from app.core.database import transaction
 from app.core.idempotency import StoredResponse, forget_old_replies
-from testbed.builders import (
-    a_campaign,
-    a_png,
-    an_account,
-    an_api_token,
-)
+from testbed.builders import a_campaign, a_png, an_account, an_api_token
 
 
 @pytest.fixture
