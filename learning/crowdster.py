@@ -18,6 +18,7 @@ from learning.arrays import (
 from learning.asked import AskedGrids, without_repeats
 from learning.base import Arrays, Estimator, Progress, State
 from learning.crowdster_checks import check_parameters, checked_features
+from learning.crowdster_state import learned_state, restore_state
 from learning.groupings import Groupings
 from learning.neighbors import nearest_neighbors
 from learning.paper_crowdster import one_phase
@@ -37,8 +38,6 @@ _FEW_DIMENSIONS = 8
 _FOCUS_SHARE = 0.5
 # The share of the grids that are neither random nor about the focus; the others refine the rest.
 _MOST_NEW = 0.5
-# Attributes that only one of the algorithms learns.
-_OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
 _N_EXCLUDED = {"likelihood": 3, "paper": 10}
 
 
@@ -379,44 +378,7 @@ class CrowdSter(Estimator):
         return np.random.default_rng([*key, phase, self.n_calls_])
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays: Arrays = {
-            "embedding": self.embedding_,
-            "asked": self.asked_.grids,
-            "images": self._answers.images,
-            "groups": self._answers.groups,
-            "annotators": self._answers.annotators,
-        }
-        for name in _OPTIONAL:
-            if hasattr(self, name):
-                arrays[name.strip("_")] = getattr(self, name)
-        state = {
-            "seed": self.seed_,
-            "calls": self.n_calls_,
-            "phases": self.n_phases_seen_,
-            "images": self._n(),
-            "annotators": self._answers.n_annotators,
-            "looked_at": getattr(self, "_n_looked_at", 0),
-            "asked_then": self._n_asked_then,
-        }
-        return arrays, state
+        return learned_state(self)
 
     def _restore(self, arrays: Arrays, state: State) -> None:
-        self.embedding_ = arrays["embedding"]
-        self.n_dimensions_ = self.embedding_.shape[1]
-        for name in _OPTIONAL:
-            if name.strip("_") in arrays:
-                setattr(self, name, arrays[name.strip("_")])
-        self.asked_ = AskedGrids(arrays["asked"], int(state["images"]))
-        self._answers = Groupings(
-            arrays["images"],
-            arrays["groups"],
-            arrays["annotators"],
-            int(state["images"]),
-            int(state["annotators"]),
-        )
-        self._n_looked_at = int(state["looked_at"])
-        # Models saved before this was stored behave as if all grids had been answered.
-        self._n_asked_then = int(state.get("asked_then", len(self.asked_)))
-        self.seed_ = int(state["seed"])
-        self.n_calls_ = int(state["calls"])
-        self.n_phases_seen_ = int(state["phases"])
+        restore_state(self, arrays, state)

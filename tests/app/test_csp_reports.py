@@ -14,7 +14,7 @@ from app.core.settings import get_settings
 from app.operations import violations
 from app.operations.figures import read_figures
 from app.operations.models import CspViolation
-from tests.app.test_accounts import an_admin
+from tests.support.accounts import an_admin
 
 PAGE = "http://testserver/campaigns/019a1b2c-0000-7000-8000-000000000001/recruit?secret=x#y"
 

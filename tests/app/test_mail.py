@@ -7,7 +7,8 @@ from sqlalchemy import func, select
 from app.accounts.models import Account
 from app.core.database import transaction
 from app.core.mail import MailFailed, send_mail
-from tests.app.test_accounts import Kept, an_admin, postbox
+from tests.support.accounts import an_admin
+from tests.support.mail import Kept, postbox
 
 __all__ = ["postbox"]
 

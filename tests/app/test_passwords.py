@@ -13,7 +13,7 @@ from app.accounts.passwords import LONGEST, hash_password, password_fits
 from app.core.security import new_token
 from app.core.settings import get_settings
 from testbed.builders import an_account, sign_in
-from tests.app.test_accounts import enter, is_in
+from tests.support.accounts import enter, is_in
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Row-level security: what one requester's request reaches of another's, whatever services forget.
 
-The first wall, services that ask for what is the account's own, is walked in test_accounts.py.
+The first wall, services that ask for what is the account's own, is walked in test_permissions.py.
 """
 
 import uuid

@@ -17,9 +17,9 @@ from app.core.database import transaction
 from app.core.settings import get_settings
 from likewise.cli import cli
 from testbed.builders import a_campaign, a_recruitment, an_api_token, sign_in
-from tests.app.test_accounts import PASSWORD, an_admin, another_browser, enter, is_in, with_password
 from tests.app.test_sessions import age
 from tests.conftest import forget_settings
+from tests.support.accounts import PASSWORD, an_admin, another_browser, enter, is_in, with_password
 
 ANOTHER_KEY = "another-key-of-this-server-0123456789"
 

@@ -12,8 +12,8 @@ from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.database import transaction
 from testbed.builders import a_campaign, an_account, sign_in
-from tests.app.test_accounts import an_admin
 from tests.conftest import forget_settings
+from tests.support.accounts import an_admin
 
 ALWAYS = {
     "x-content-type-options": "nosniff",

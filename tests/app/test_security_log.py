@@ -15,8 +15,8 @@ from app.core.database import transaction
 from app.core.settings import get_settings
 from likewise import cli as command_line
 from testbed.builders import sign_in
-from tests.app.test_accounts import PASSWORD, enter, with_password
 from tests.app.test_second_factor import fresh, give, set_up
+from tests.support.accounts import PASSWORD, enter, with_password
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,8 @@ from testbed.builders import (
     an_api_token,
     sign_in,
 )
-from tests.app.test_accounts import (
+from tests.conftest import forget_settings
+from tests.support.accounts import (
     PASSWORD,
     a_token,
     an_admin,
@@ -41,7 +42,6 @@ from tests.app.test_accounts import (
     is_in,
     with_password,
 )
-from tests.conftest import forget_settings
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from emulators.mturk.server import Emulator, running
+from tests.emulators.researcher import Desk, a_desk
 from tests.emulators.support import Crowd, client
 
 
@@ -41,3 +42,16 @@ def crowd(emulator: Emulator) -> Iterator[Crowd]:
     crowd = Crowd(emulator)
     with crowd.http:
         yield crowd
+
+
+@pytest.fixture(scope="module")
+def shared_desk() -> Iterator[Desk]:
+    with a_desk() as opened:
+        yield opened
+
+
+@pytest.fixture
+def desk(shared_desk: Desk) -> Iterator[Desk]:
+    """A researcher in a marketplace where nothing has happened yet."""
+    with shared_desk.checked():
+        yield shared_desk

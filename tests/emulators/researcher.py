@@ -157,3 +157,11 @@ def a_desk(**options: object) -> Iterator[Desk]:
         Desk(emulator).checked() as desk,
     ):
         yield desk
+
+
+def error(reply: Body) -> Body:
+    return cast(Body, reply["error"])
+
+
+def results(reply: Body) -> list[Body]:
+    return cast(list[Body], reply["results"])

@@ -21,18 +21,6 @@ from tests.support.receiver import Receiver, a_receiver
 EVENT = "submission.status.change"
 
 
-@pytest.fixture(scope="module")
-def shared_desk() -> Iterator[Desk]:
-    with a_desk() as opened:
-        yield opened
-
-
-@pytest.fixture
-def desk(shared_desk: Desk) -> Iterator[Desk]:
-    with shared_desk.checked():
-        yield shared_desk
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with a_receiver() as listening:

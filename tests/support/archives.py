@@ -9,8 +9,14 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 from PIL import Image as Pillow
+from sqlalchemy import func, select
 
 from app.campaigns.models import Campaign
+from app.collections.models import Collection
+from app.core import storage
+from app.core.database import transaction
+from app.jobs.models import Job
+from app.results.models import Model
 from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
@@ -89,3 +95,11 @@ def a_webp(size: tuple[int, int], **more: Any) -> bytes:
     buffer = io.BytesIO()
     Pillow.new("RGB", size).save(buffer, "WEBP", **more)
     return buffer.getvalue()
+
+
+def what_there_is() -> tuple[Any, ...]:
+    """Rows and stored objects."""
+    with transaction() as session:
+        rows = [session.scalar(select(func.count()).select_from(table))
+                for table in (Campaign, Collection, Model, Job)]  # fmt: skip
+    return (*rows, storage.list_objects("images"), storage.list_objects("models"))

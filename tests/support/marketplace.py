@@ -38,6 +38,7 @@ from emulators.mturk.server import Emulator
 from testbed.builders import a_campaign, reloaded
 from testbed.recruits import do_all_due, look, opened, payments, recruit
 from tests.support.at_work import At, Sent
+from tests.support.market_payments import bonuses, paid_here, paid_there
 
 GRIDS, PLACES, EXTRA = 2, 5, 7
 # Of the calls that change something; half of them after their effect.
@@ -334,24 +335,11 @@ class Market(RuleBasedStateMachine):
     @invariant()
     def nobody_is_paid_twice(self) -> None:
         if self._has_begun():
-            assert max(Counter(self._paid_there()).values(), default=1) == 1
-            there = Counter(self._paid_there())
-            assert not Counter(self._paid_here()) - there, "the books claim what was not paid"
-
-    def _paid_there(self) -> list[tuple[str, str]]:
-        """Kind, and the assignment of a reward or the token of a bonus, in the emulator's books."""
-        return [
-            (entry.kind, entry.assignment_id if entry.kind == "reward" else entry.token or "")
-            for entry in self.turk.state.journal
-            if entry.kind in ("reward", "bonus")
-        ]
-
-    def _paid_here(self) -> list[tuple[str, str]]:
-        paid = [payment for payment in payments(self.campaign) if payment.state == "paid"]
-        return [
-            (payment.kind, payment.id.hex if payment.kind == "bonus" else payment.external_id or "")
-            for payment in paid
-        ]
+            assert max(Counter(paid_there(self.turk)).values(), default=1) == 1
+            there = Counter(paid_there(self.turk))
+            assert not Counter(paid_here(self.campaign)) - there, (
+                "the books claim what was not paid"
+            )
 
     def teardown(self) -> None:
         """Once nothing fails any more, all who handed in have what they earned, to the cent."""
@@ -370,7 +358,7 @@ class Market(RuleBasedStateMachine):
         assert there == Counter(
             (at.person.held.assignment_id, at.person.held.worker_id) for at in handed_in
         )
-        assert self._bonuses() == {
+        assert bonuses(self.turk) == {
             at.person.held.assignment_id: EXTRA * at.beyond(GRIDS)
             for at in handed_in
             if at.beyond(GRIDS)
@@ -383,14 +371,6 @@ class Market(RuleBasedStateMachine):
             row = session.get_one(Recruitment, self.recruitment.id)
             assert reconcile(session, row).differences == []
         self._close()
-
-    def _bonuses(self) -> dict[str, int]:
-        """Cents by assignment, in the emulator's books."""
-        bonuses: Counter[str] = Counter()
-        for entry in self.turk.state.journal:
-            if entry.kind == "bonus":
-                bonuses[entry.assignment_id] += int(entry.amount * 100)
-        return bonuses
 
     def _payments(self, state: str) -> list[Payment]:
         return [payment for payment in payments(self.campaign) if payment.state == state]

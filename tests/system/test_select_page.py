@@ -13,9 +13,7 @@ from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
 from testbed.builders import a_campaign, an_account
 from testbed.system import System
-from tests.support.axe import violations, violations_of_colours
-from tests.support.person import SLOW, TILES, Person, Way
-from tests.system.test_annotators_page import (
+from tests.support.annotators_page import (
     DESK,
     PHONE,
     at_work,
@@ -26,6 +24,8 @@ from tests.system.test_annotators_page import (
     stored,
     visit,
 )
+from tests.support.axe import violations, violations_of_colours
+from tests.support.person import SLOW, TILES, Person, Way
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
