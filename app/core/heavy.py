@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.core.errors import LikewiseError
 from app.core.logs import request_id
 from app.core.pace import Pace, Use
-from app.core.places import Place, Places
+from app.core.places import EarlyMessages, Place, Places
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 logger = logging.getLogger(__name__)
@@ -102,10 +102,13 @@ class Elsewhere:
         await self._places.take(place.holder)
         pace = self._upload_pace if _has_body(scope) else self._pace
         use = pace.begin(place.holder)
-        own = Place(self._places, place.holder, use)
+        own, early = Place(self._places, place.holder, use), EarlyMessages(receive)
         try:
-            await use.turn()
-            await self._hand_over(scope, receive, own.left_by(send), use)
+            if use.wait_seconds and not await early.client_stays(use.turn()):
+                raise ClientDisconnect
+            if _has_body(scope):
+                use.pause()
+            await self._hand_over(scope, early.receive, own.left_by(send), use)
         finally:
             own.leave()
 

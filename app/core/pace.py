@@ -9,6 +9,7 @@ annex A).
 """
 
 import asyncio
+import math
 import os
 import time
 from collections import OrderedDict
@@ -85,12 +86,18 @@ class Use:
     def __init__(self, pace: Pace | None, holder: Hashable, turn_at: float) -> None:
         self._pace, self._holder, self.turn_at = pace, holder, turn_at
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long the request has to wait."""
+        return 0.0 if self._pace is None else max(0.0, self.turn_at - self._pace.clock())
+
     async def turn(self) -> None:
         """Wait until the request may begin."""
-        if self._pace is not None:
-            pause = self.turn_at - self._pace.clock()
-            if pause > 0:
-                await asyncio.sleep(pause)
+        await asyncio.sleep(self.wait_seconds)
+
+    def pause(self) -> None:
+        """Count nothing until `restart`: what comes first takes as long as the client's network."""
+        self.turn_at = math.inf
 
     def restart(self) -> None:
         """Count from now on only."""

@@ -9,10 +9,10 @@ import asyncio
 import hashlib
 import threading
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -151,6 +151,8 @@ streams = Places(
     f"Your account is already following {STREAMS_AT_ONCE} campaigns live. Close some of "
     "their pages.",
 )
+# Nobody reads this response; it only has to be counted correctly.
+_CUT_OFF = refusal(400, "body_cut_off", "The connection was lost while the request was waiting.")
 _owners: OrderedDict[bytes, UUID] = OrderedDict()
 
 
@@ -190,12 +192,11 @@ class FairShare:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         credential = self._credential_of(scope) if scope["type"] == "http" else None
         if credential is None:
-            if scope["type"] == "http" and scope["path"].startswith(ANNOTATION):
-                annotator_seen()
-            await self.app(scope, receive, send)
+            is_annotators = scope["type"] == "http" and scope["path"].startswith(ANNOTATION)
+            await self.app(scope, receive, _noting_annotators(send) if is_annotators else send)
             return
         holder = await self._holder(scope, credential)
-        early = _Early(receive)
+        early = EarlyMessages(receive)
         try:
             has_left = not await self._taken(holder, early)
         except TooManyAtOnce as error:
@@ -203,17 +204,15 @@ class FairShare:
             await reply(scope, receive, _slow_to_refuse(send))
             return
         if has_left:
-            # Nobody reads this response; it only has to be counted correctly.
-            reply = refusal(
-                400, "body_cut_off", "The connection was lost while the request was waiting."
-            )
-            await reply(scope, receive, send)
+            await _CUT_OFF(scope, receive, send)
             return
         use = self._pace.begin(holder)
         place = Place(self._places, holder, use)
         scope["state"]["place"] = place
         try:
-            await use.turn()
+            if use.wait_seconds and not await early.client_stays(use.turn()):
+                await _CUT_OFF(scope, receive, send)
+                return
             await self.app(scope, early.receive, place.left_by(_slow_to_refuse(send)))
         finally:
             place.leave()
@@ -229,29 +228,28 @@ class FairShare:
                     _owners.popitem(last=False)
         return owner or ("address", (scope.get("client") or ("",))[0])
 
-    async def _taken(self, holder: Hashable, early: "_Early") -> bool:
+    async def _taken(self, holder: Hashable, early: "EarlyMessages") -> bool:
         """Wait for a place; False if the client disconnects while waiting."""
         if self._places.take_now(holder):
             return True
-        turn = asyncio.ensure_future(self._places.take(holder))
-        left = asyncio.ensure_future(early.until_left())
-        try:
-            await asyncio.wait({turn, left}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            has_left = not turn.done()
-            turn.cancel()
-            left.cancel()
-            await asyncio.wait({turn, left})
-        if not has_left:
-            # Raises TooManyAtOnce.
-            turn.result()
-        return not has_left
+        return await early.client_stays(self._places.take(holder))
 
 
 def refuse_at_once() -> None:
     """Leave the delay of refusals to the process that the client is connected to."""
     global REFUSAL_SECONDS
     REFUSAL_SECONDS = 0.0
+
+
+def _noting_annotators(send: Send) -> Send:
+    """`send` that notes an annotator whose request is accepted; anyone can send others."""
+
+    async def send_and_note(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] < 400:
+            annotator_seen()
+        await send(message)
+
+    return send_and_note
 
 
 def _slow_to_refuse(send: Send) -> Send:
@@ -265,7 +263,7 @@ def _slow_to_refuse(send: Send) -> Send:
     return send_later
 
 
-class _Early:
+class EarlyMessages:
     """Notices that the client has disconnected before anything is read, and keeps what it has
     read."""
 
@@ -273,7 +271,22 @@ class _Early:
         self._receive = receive
         self._read: deque[Message] = deque()
 
-    async def until_left(self) -> None:
+    async def client_stays(self, waiting: Coroutine[Any, Any, None]) -> bool:
+        """Wait for something; False if the client disconnects in the meantime. Raises what
+        `waiting` raises."""
+        turn, left = asyncio.ensure_future(waiting), asyncio.ensure_future(self._until_left())
+        try:
+            await asyncio.wait({turn, left}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            has_left = not turn.done()
+            turn.cancel()
+            left.cancel()
+            await asyncio.wait({turn, left})
+        if not has_left:
+            turn.result()
+        return not has_left
+
+    async def _until_left(self) -> None:
         message = await self._receive()
         self._read.append(message)
         if message.get("more_body", False):

@@ -99,10 +99,15 @@ def test_a_body_that_comes_slowly_costs_nothing() -> None:
     pace = Pace(CREDIT_SECONDS, RESERVED_SECONDS, clock, lambda: True)
     for _ in range(20):
         upload = pace.begin("me")
+        upload.pause()
         clock.now += 60.0
         upload.restart()
         clock.now += 0.01
         upload.end()
+        cut_off = pace.begin("me")
+        cut_off.pause()
+        clock.now += 60.0
+        cut_off.end()
     assert [pace.begin("me").turn_at for _ in range(6)] == [clock.now] * 6
 
 
@@ -120,7 +125,8 @@ def test_annotators_are_at_work_until_a_while_after_their_last_request(
     monkeypatch.setattr(pace_module, "_seen_at", float("-inf"))
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        status = 401 if scope["path"].endswith("refused") else 200
+        await send({"type": "http.response.start", "status": status, "headers": []})
 
     async def receive() -> Any:
         return {"type": "http.request"}
@@ -132,6 +138,7 @@ def test_annotators_are_at_work_until_a_while_after_their_last_request(
     for path, at_work in (
         ("/healthz", False),
         ("/static/build/annotator.js", False),
+        ("/api/v1/annotate/refused", False),
         ("/api/v1/annotate/leases", True),
     ):
         scope = {"type": "http", "path": path, "state": {}}

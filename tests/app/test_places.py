@@ -11,6 +11,7 @@ from uuid import NAMESPACE_DNS, UUID, uuid4, uuid5
 import pytest
 
 from app.core import places
+from app.core.pace import Pace
 from app.core.places import AT_ONCE, IN_LINE, FairShare, Places, TooManyAtOnce
 
 Message = dict[str, Any]
@@ -278,6 +279,33 @@ def test_who_leaves_the_line_is_not_worked_for() -> None:
         application.end.set()
         await asyncio.gather(*held, patient)
         assert application.begun == AT_ONCE + 1
+
+    asyncio.run(run())
+
+
+def test_who_leaves_before_its_turn_is_not_worked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While annotators are at work, the account having used its time."""
+    answered = []
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        answered.append(scope["credential"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def left() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        app = FairShare(answer, credential_of, OWNERS.get_owner)
+        in_debt = -60.0
+        monkeypatch.setattr(app, "_pace", Pace(in_debt, 0.0, at_work=lambda: True))
+        for _ in range(2 * AT_ONCE):
+            [start, _] = await asking(app, "me", left)
+            assert start["status"] == 400
+        assert answered == []
+        # Their places are free again.
+        monkeypatch.setattr(app, "_pace", Pace(in_debt, 0.0, at_work=lambda: False))
+        await asyncio.gather(*(asking(app, "me") for _ in range(AT_ONCE)))
+        assert answered == ["me"] * AT_ONCE
 
     asyncio.run(run())
 
