@@ -3,7 +3,7 @@
  * parameters, bodies and replies are checked. What the server refuses is thrown as ApiError.
  */
 import createClient from 'openapi-fetch';
-import { ApiError, cutOff, problemOf, unreachable } from './errors';
+import { cutOff, problemOf, unreachable } from './errors';
 import type { paths } from './schema';
 import type { Page } from './types';
 
@@ -62,8 +62,9 @@ export async function reply<Data>(call: Promise<{ data?: Data }>): Promise<Data>
   try {
     return (await call).data as Data;
   } catch (error) {
-    if (error instanceof ApiError || (error as Error).name === 'AbortError') throw error;
-    throw cutOff();
+    // What a browser throws when the body of a reply ends too early, as it is or as JSON.
+    if (error instanceof TypeError || error instanceof SyntaxError) throw cutOff();
+    throw error;
   }
 }
 
