@@ -117,17 +117,19 @@ class _Greedy:
                 request_job(session, campaign.id, campaign.n_answers)
 
     def check_it_met_its_limits(self) -> None:
+        statuses = {
+            code for answered in self.answered for counts in answered.values() for code in counts
+        }
+        if not FULL:
+            # In a few seconds next to other tests it may come to no limit at all; and be given so
+            # little time that its connections are closed, because no request comes on them.
+            assert statuses <= {"200", "404", "429", "ReadTimeout", "RemoteProtocolError"}
+            return
         # Uploads beyond what an account may have at once wait for each other.
-        refused = [
-            name
-            for name in ("download", "follow")
-            if any(answered[name].get("429", 0) for answered in self.answered)
-        ]
-        # In a few seconds little may be all that is done.
-        assert refused == ["download", "follow"] if FULL else refused, self.answered
-        for name in self.answered[0] if FULL else ():
+        for name in ("download", "follow"):
+            assert any(answered[name].get("429", 0) for answered in self.answered), name
+        for name in self.answered[0]:
             assert any(answered[name].get("200", 0) for answered in self.answered), name
-        statuses = {code for answered in self.answered for one in answered.values() for code in one}
         # Replies that are cut off are none; a greedy reader may give up at the end.
         assert statuses <= {"200", "404", "429", "ReadTimeout"}, self.answered
 
