@@ -55,7 +55,7 @@ PayableQuery = Select[Payment, str, int, str, str, int]
 
 
 def payable_query(campaign: Campaign) -> PayableQuery:
-    """Select everything that the requester owes or owed. `payable_row` reads its rows."""
+    """Select everything that the requester has to pay or has paid. `payable_row` reads its rows."""
     return (
         select(
             Payment,
