@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _stopping = threading.Event()
 POLL_SECONDS = 0.2
 # Below the process for heavy requests (likewise/heavy_server.py), for whose replies people wait.
-NICENESS = 10
+NICENESS = 15
 # Tracebacks end like this: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
 _ERROR = re.compile(r"[\w.]*(Error|Exception|\.\w+)(: |$)")
 
