@@ -45,6 +45,8 @@ SUBMITTED = ("submitted", "approved", "rejected", "screened_out")
 # How many submissions of a posting have their bonuses compared at once.
 COMPARED = 50
 LONGEST_WAIT = 600.0
+# Counted no further: the column has an end, and a row that cannot be put off is due for ever.
+MOST_FAILURES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,12 @@ def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
         return PollAttempt(recruitment.id, client, refs, datetime.now(UTC))
     except ChannelError as error:
         recruitment.poll_error = redacted_message(error)
-        recruitment.poll_failures += 1
+        recruitment.poll_failures = _one_more(recruitment.poll_failures)
         return None
+
+
+def _one_more(failures: int) -> int:
+    return min(failures, MOST_FAILURES) + 1
 
 
 def _put_off(session: Session, recruitment_id: UUID, reason: str) -> None:
@@ -110,7 +116,7 @@ def _put_off(session: Session, recruitment_id: UUID, reason: str) -> None:
         .values(
             poll_at=datetime.now(UTC) + timedelta(seconds=LONGEST_WAIT),
             poll_error=reason,
-            poll_failures=Recruitment.poll_failures + 1,
+            poll_failures=func.least(Recruitment.poll_failures, MOST_FAILURES) + 1,
         )
     )
 
@@ -154,7 +160,7 @@ def _record_poll(session: Session, attempt: PollAttempt, problems: list[str]) ->
     recruitment = locked(session, Recruitment, attempt.row_id)
     recruitment.polled_at = datetime.now(UTC)
     recruitment.poll_error = problems[0] if problems else ""
-    recruitment.poll_failures = recruitment.poll_failures + 1 if silent else 0
+    recruitment.poll_failures = _one_more(recruitment.poll_failures) if silent else 0
     wait = seconds
     if silent:
         wait = min(LONGEST_WAIT, max(seconds, BACKOFF.seconds(recruitment.poll_failures)))
