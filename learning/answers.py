@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from learning.groupings import Groupings
 
 # Grids per block, which limits the temporary tensors for any number of answers.
 BLOCK = 4_096
+# Pairs whose labels are kept while a model is fitted: one byte for each of the two.
+_KEPT_PAIRS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,7 @@ class Answers:
     present:    (G, S) bool, False for padding
     groups:     (G, S) int64, numbered by first appearance; -1 left out or padding
     annotators: (G,) int64
+    labels:     what `pair_labels` returns, if it is known already
     """
 
     images: Tensor
@@ -33,6 +36,7 @@ class Answers:
     annotators: Tensor
     n_images: int
     n_annotators: int
+    labels: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, groupings: Groupings, device: torch.device) -> Answers:
@@ -75,6 +79,15 @@ class Answers:
             rows = slice(start, min(start + size, len(self)))
             yield rows, self.rows(rows)
 
+    def labelled_blocks(self) -> list[Answers]:
+        """All answers in order, in blocks that know the labels of their pairs, for models that read
+        them over and over; with very many answers they are found anew each time."""
+        blocks = [block for _, block in self.blocks()]
+        width = self.images.shape[1]
+        if len(self) * width * (width - 1) // 2 > _KEPT_PAIRS:
+            return blocks
+        return [replace(block, labels=block.pair_labels()) for block in blocks]
+
     def n_shown(self) -> Tensor:
         """(G,) images per grid."""
         return self.present.sum(dim=1)
@@ -85,6 +98,8 @@ class Answers:
 
     def pair_labels(self) -> tuple[Tensor, Tensor]:
         """(G, P) same, (G, P) informative, bool, in numpy.triu_indices(S, 1) order."""
+        if self.labels is not None:
+            return self.labels
         first, second = pair_index(self.images.shape[1], self.device)
         first_group, second_group = self.groups[:, first], self.groups[:, second]
         informative = self.present[:, first] & self.present[:, second]
@@ -96,6 +111,16 @@ def pair_index(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Rows and columns of the upper triangle, as numpy.triu_indices(width, 1)."""
     first, second = torch.triu_indices(width, width, 1, device=device)
     return first, second
+
+
+def upper_triangle(square: Tensor) -> Tensor:
+    """(B, P) values of the pairs, from (B, S, S).
+
+    The gradient of indexing with two lists takes six times as long.
+    """
+    width = square.shape[1]
+    first, second = pair_index(width, square.device)
+    return square.reshape(len(square), -1).index_select(1, first * width + second)
 
 
 def table_rows(table: Tensor, images: Tensor) -> Tensor:

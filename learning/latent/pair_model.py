@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from learning.answers import Answers, pair_index, table_rows
+from learning.answers import BLOCK, Answers, pair_index, table_rows
 
 N_LEVELS = 2
 # P(same) of answers with a single group, and of random answers (learned).
@@ -149,12 +149,13 @@ class Assigned:
 def fit_positions(model: PairModel, data: Assigned, n_iterations: int) -> PairModel:
     """Fit the images' positions to the pairs of `data`, with everything else fixed."""
     positions = model.positions.clone().requires_grad_()
+    parts = _parts(data)
 
     def loss() -> Tensor:
         total = _SHRINKAGE * (positions**2).sum()
         total.backward()
         moved = replace(model, positions=positions)
-        return total.detach() + _pair_loss(data, moved)
+        return total.detach() + _pair_loss(parts, moved)
 
     minimise([positions], loss, n_iterations)
     moved = positions.detach()
@@ -170,6 +171,7 @@ def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> 
     thresholds = model.thresholds.clone().requires_grad_()
     slip_odds = torch.logit((2 * model.slips).clamp(1e-3, 0.95)).requires_grad_()
     usual = thresholds.new_tensor([2.0, 0.0])
+    parts = _parts(data)
 
     def adjusted() -> PairModel:
         return replace(
@@ -183,7 +185,7 @@ def fit_thresholds(model: PairModel, data: Assigned, n_iterations: int = 25) -> 
         prior = 0.1 * ((thresholds - usual) ** 2).sum() + (log_scale**2).sum()
         prior = prior + 0.25 * ((slip_odds + 2.0) ** 2).sum()
         prior.backward()
-        return prior.detach() + sum(_backward(part, adjusted()) for part in _parts(data))
+        return prior.detach() + sum(_backward(part, adjusted()) for part in parts)
 
     minimise([log_scale, thresholds, slip_odds], loss, n_iterations)
     fitted = adjusted()
@@ -230,16 +232,16 @@ def _same(gaps: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
 
 
 def _parts(data: Assigned) -> list[Assigned]:
-    return [
-        Assigned(block, data.rows[rows], data.attribute[rows], data.level[rows], data.weight[rows])
-        for rows, block in data.answers.blocks()
-    ]
+    blocks = data.answers.labelled_blocks()
+    others = (data.rows, data.attribute, data.level, data.weight)
+    split = [tensor.split(BLOCK) for tensor in others]
+    return [Assigned(block, *tensors) for block, *tensors in zip(blocks, *split, strict=True)]
 
 
-def _pair_loss(data: Assigned, model: PairModel) -> Tensor:
+def _pair_loss(parts: list[Assigned], model: PairModel) -> Tensor:
     """Sum over all blocks, with gradients accumulated block by block to limit the memory."""
     total = model.positions.new_zeros(())
-    for part in _parts(data):
+    for part in parts:
         total = total + _backward(part, model)
     return total
 

@@ -143,12 +143,13 @@ def _minimised(
     if n_pairs > _MAX_PAIRS:
         _by_batches(model, answers, free, settings, relevance)
     else:
+        blocks = answers.labelled_blocks()
 
         def loss() -> Tensor:
             prior = _prior(replace(model, **free), relevance)
             prior.backward()
             total = prior.detach()
-            for _, block in answers.blocks():
+            for block in blocks:
                 value = -_log_likelihood(block, replace(model, **free), settings)
                 value.backward()
                 total = total + value.detach()

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from learning.answers import Answers, pair_index
+from learning.answers import Answers, upper_triangle
 
 # Standard deviation of the log of annotators' consistency.
 _CONSISTENCY = 0.5
@@ -56,10 +56,9 @@ class PooledModel:
 
     def moments(self, images: Tensor, annotators: Tensor) -> tuple[Tensor, Tensor]:
         """(B, P) mean and variance of the log odds of the pairs of grids (B, S)."""
-        first, second = pair_index(images.shape[1], images.device)
         places = functional.embedding(images, self.positions)
         scale = self.scale(annotators).unsqueeze(1)
-        product = torch.bmm(places, places.transpose(1, 2))[:, first, second]
+        product = upper_triangle(torch.bmm(places, places.transpose(1, 2)))
         mean = scale * (self.bias + product) + self.coarseness[annotators].unsqueeze(1)
         if self.certain:
             return mean, torch.zeros_like(mean)
@@ -67,7 +66,7 @@ class PooledModel:
         squares = places**2
         left = torch.cat([variance, squares, variance], dim=2)
         right = torch.cat([squares, variance, variance], dim=2)
-        spread = torch.bmm(left, right.transpose(1, 2))[:, first, second]
+        spread = upper_triangle(torch.bmm(left, right.transpose(1, 2)))
         return mean, scale**2 * spread
 
     def scale(self, annotators: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from learning.answers import Answers, pair_index, table_rows
+from learning.answers import Answers, table_rows, upper_triangle
 from learning.latent.pair_model import minimise, pair_weight
 
 _N_DIMENSIONS = 4
@@ -86,11 +86,13 @@ def _fit(answers: Answers, generator: torch.Generator) -> tuple[Tensor, ...]:
     for tensor in free:
         tensor.requires_grad_()
 
+    blocks = answers.labelled_blocks()
+
     def loss() -> Tensor:
         prior = _prior(places, turns, coarseness)
         prior.backward()
         total = prior.detach()
-        for _, block in answers.blocks():
+        for block in blocks:
             value = _pair_loss(block, _log_odds(block, *free))
             value.backward()
             total = total + value.detach()
@@ -117,10 +119,9 @@ def _log_odds(
     block: Answers, places: Tensor, turns: Tensor, coarseness: Tensor, bias: Tensor
 ) -> Tensor:
     """(B, P) log odds by one fit."""
-    first, second = pair_index(block.images.shape[1], block.device)
     shown = functional.embedding(block.images, places)
     turned = torch.bmm(shown, _matrices(table_rows(turns, block.annotators), places.shape[1]))
-    product = torch.bmm(turned, shown.transpose(1, 2))[:, first, second]
+    product = upper_triangle(torch.bmm(turned, shown.transpose(1, 2)))
     own = table_rows(coarseness.unsqueeze(1), block.annotators)
     return bias + own + product
 
@@ -131,5 +132,5 @@ def _matrices(entries: Tensor, d: int) -> Tensor:
     place = torch.arange(len(first), device=entries.device)
     which = torch.empty((d, d), dtype=torch.int64, device=entries.device)
     which[first, second], which[second, first] = place, place
-    turned = entries[:, which.reshape(-1)].reshape(-1, d, d)
+    turned = entries.index_select(1, which.reshape(-1)).reshape(-1, d, d)
     return turned + torch.eye(d, device=entries.device)
