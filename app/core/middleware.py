@@ -99,7 +99,10 @@ class PatientBodies:
                 return await receive()
             left, began = self._seconds + read / SLOWEST - waited, time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), min(self._seconds, left))
+                # Not `wait_for`, which in Python 3.11 loses a cancellation that comes at the same
+                # moment as the message; the request would then wait for ever.
+                async with asyncio.timeout(min(self._seconds, left)):
+                    message = await receive()
             except TimeoutError:
                 logger.warning("gave up on a request body that stopped arriving")
                 return {"type": "http.disconnect"}

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.core import database
 from app.core.database import get_engine, snapshot, transaction
 from app.core.middleware import PatientBodies
+from app.core.places import EarlyMessages
 from testbed.builders import an_account, sign_in
 from testbed.system import wait_until
 
@@ -133,3 +134,35 @@ def test_a_large_body_at_the_pace_of_a_line_is_taken() -> None:
 
     asyncio.run(run())
     assert len(received) == parts
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_request_whose_turn_comes_with_its_body_goes_on(turns: int) -> None:
+    """A cancellation that comes at the same moment as the body must not be lost: with `wait_for`,
+    Python 3.11 loses it after one or two turns of the loop."""
+    is_read = False
+
+    async def receive() -> Any:
+        nonlocal is_read
+        if is_read:
+            await asyncio.Event().wait()
+        is_read = True
+        return {"type": "http.request", "body": b"x", "more_body": False}
+
+    async def its_turn() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    bodies = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        early = EarlyMessages(receive)
+        assert await early.client_stays(its_turn())
+        bodies.append((await early.receive())["body"])
+
+    async def run() -> None:
+        async with asyncio.timeout(5):
+            await PatientBodies(application)({"type": "http"}, receive, None)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+    assert bodies == [b"x"]
