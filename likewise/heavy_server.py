@@ -21,11 +21,9 @@ from pathlib import Path
 import uvicorn
 
 from app.core.priority import give_way
+from app.core.settings import get_settings
 
 logger = logging.getLogger(__name__)
-# The priority is lower than that of annotators and pages, and higher than that of trainings. With a
-# niceness of 3 or 7, annotators waited twice as long while an account asked for all it could get.
-NICENESS = 10
 # If memory runs out, Linux kills this process rather than the one that annotators wait for.
 OOM_SCORE = "500"
 # The pause before a restart doubles up to LONGEST_PAUSE, unless the process ran for WHILE_SECONDS.
@@ -121,9 +119,10 @@ def _end_with_parent() -> None:
 
 class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Give way once it can answer: requests wait for its start, and then it is short."""
+        """Give way to annotators and pages once it can answer: requests wait for its start, and
+        then it is short."""
         await super().startup(sockets)
-        give_way(os.getpid(), NICENESS)
+        give_way(os.getpid(), get_settings().heavy_niceness)
 
 
 def _be_ended_first() -> None:

@@ -16,6 +16,7 @@ from testbed.browser import chromium
 from testbed.servers import Servers, running_servers
 from testbed.settings import forget_settings, used_here
 from testbed.system import System, running_system
+from tests.support.scale import FULL
 
 # Services are called here as in every process, with all tables and answers to hooks.
 __all__ = ["forget_settings", "settings_over", "tables", "used_here"]
@@ -52,7 +53,10 @@ def servers() -> Iterator[Servers]:
 
 
 def settings_over(servers: Servers, database_url: str, folder: Path) -> dict[str, str]:
+    # Systems of several tests share the machine: who gives way in one waits for all others.
+    equal = {"LIKEWISE_TRAINING_NICENESS": "0", "LIKEWISE_HEAVY_NICENESS": "0"}
     return {
+        **({} if FULL else equal),
         "DATABASE_URL": database_url,
         "REDIS_URL": servers.valkey.url,
         "LIKEWISE_SECRET_KEY": "test-secret-of-many-letters-0123456789",

@@ -30,8 +30,6 @@ from app.jobs.service import claim_job, fail_job, release_job, renew_lease
 logger = logging.getLogger(__name__)
 _stopping = threading.Event()
 POLL_SECONDS = 0.2
-# Below the process for heavy requests (likewise/heavy_server.py), for whose replies people wait.
-NICENESS = 15
 # Tracebacks end like this: `ValueError: …`, `package.module.Error: …`, `MemoryError`.
 _ERROR = re.compile(r"[\w.]*(Error|Exception|\.\w+)(: |$)")
 
@@ -61,7 +59,7 @@ def supervise_job(job_id: UUID) -> None:
     with tempfile.TemporaryFile() as errors:
         child = _start(job, errors)
         try:
-            give_way(child.pid, NICENESS)
+            give_way(child.pid, get_settings().training_niceness)
             outcome = _watch(job, child)
         finally:
             _end(child)

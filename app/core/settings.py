@@ -78,6 +78,11 @@ class Settings(BaseSettings):
     # Trainings of one account that workers may have at once. Further ones wait, and other accounts
     # go first.
     trainings_per_account: int = Field(default=2, ge=1, le=1_000)
+    # How far trainings, and the web server's second process, give way to annotators' requests: Unix
+    # niceness, in sessions of their own. With 3 or 7 for the second process, annotators waited
+    # twice as long while one account asked for all it could get.
+    training_niceness: int = Field(default=15, ge=0, le=19)
+    heavy_niceness: int = Field(default=10, ge=0, le=19)
 
     max_upload_bytes: int = Field(default=512 * 2**20, ge=2**20)
     max_image_bytes: int = Field(default=32 * 2**20, ge=2**10)

@@ -31,7 +31,6 @@ from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
 from tests.support.people import at_once
 from tests.support.scale import FULL
-from workers.supervision import NICENESS
 
 STOPPED_SECONDS = 30.0
 TRAININGS = 50 if FULL else 3
@@ -43,7 +42,12 @@ N_ANSWERS = 30
 # An hour by default; and how long a training goes on.
 VISIBILITY_SECONDS, FROZEN_SECONDS = (20.0, 300.0) if FULL else (2.0, 5.0)
 IMPATIENT = "tests.support.impatient_worker:celery"
-QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
+NICENESS = 15
+QUICK = {
+    "LIKEWISE_JOB_LEASE_SECONDS": "4",
+    "LIKEWISE_REDISPATCH_SECONDS": "3",
+    "LIKEWISE_TRAINING_NICENESS": str(NICENESS),
+}
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from app.campaigns.models import Campaign
 from app.core.bodies import StrictRoute
 from app.core.heavy import AT_ONCE, is_heavy
 from app.core.priority import LOWEST
+from app.core.settings import Settings
 from app.main import app
-from likewise import heavy_server
 from testbed.builders import (
     a_campaign,
     a_collection,
@@ -29,9 +29,14 @@ from testbed.builders import (
     sign_in,
 )
 from testbed.system import System, wait_until
-from workers import supervision
 
 OF_ANNOTATORS = ("/a/", "/api/v1/annotate")
+HEAVY_NICENESS = 10
+
+
+@pytest.fixture(scope="module")
+def web_settings() -> dict[str, str]:
+    return {"LIKEWISE_HEAVY_NICENESS": str(HEAVY_NICENESS)}
 
 
 def routes() -> Iterator[APIRoute]:
@@ -88,12 +93,13 @@ def test_it_gives_way_to_the_web_server_in_a_session_of_its_own(
     *_, process = at_work(web, http)
     server = web.processes["web"].pid
     assert os.getsid(process.pid) == process.pid != os.getsid(server)
-    lower = min(LOWEST, psutil.Process(server).nice() + heavy_server.NICENESS)
+    lower = min(LOWEST, psutil.Process(server).nice() + HEAVY_NICENESS)
     wait_until("it to give way", lambda: process.nice() == lower)
     group = Path(f"/proc/{process.pid}/autogroup")
     if group.exists():
         wait_until("its session, too", lambda: group.read_text().endswith(f"nice {lower}\n"))
-    assert heavy_server.NICENESS < supervision.NICENESS
+    usual = Settings.model_fields
+    assert 0 < usual["heavy_niceness"].default < usual["training_niceness"].default
 
 
 def test_a_reply_comes_whole_with_the_headers_of_all_replies(
