@@ -81,7 +81,7 @@ class Answers:
 
     def labelled_blocks(self) -> list[Answers]:
         """All answers in order, in blocks that know the labels of their pairs, for models that read
-        them over and over; with very many answers they are found anew each time."""
+        them over and over; with very many answers they are found again each time."""
         blocks = [block for _, block in self.blocks()]
         width = self.images.shape[1]
         if len(self) * width * (width - 1) // 2 > _KEPT_PAIRS:

@@ -43,11 +43,7 @@ N_ANSWERS = 30
 VISIBILITY_SECONDS, FROZEN_SECONDS = (20.0, 300.0) if FULL else (2.0, 5.0)
 IMPATIENT = "tests.support.impatient_worker:celery"
 NICENESS = 15
-QUICK = {
-    "LIKEWISE_JOB_LEASE_SECONDS": "4",
-    "LIKEWISE_REDISPATCH_SECONDS": "3",
-    "LIKEWISE_TRAINING_NICENESS": str(NICENESS),
-}
+QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +120,20 @@ def frozen(*processes: psutil.Process) -> Iterator[None]:
                 process.resume()
 
 
-def test_a_training_gives_way_to_all_other_processes(system: System) -> None:
+def test_a_training_gives_way_to_all_other_processes(servers: Servers, tmp_path: Path) -> None:
     """Niceness counts within a session only, where Linux groups processes by sessions."""
-    ask_for_learning(an_answered_campaign())
-    trainer = the_trainer(system)
+    values = settings_over(servers, servers.new_database(), tmp_path)
+    values["LIKEWISE_TRAINING_NICENESS"] = str(NICENESS)
+    with (
+        running_system(values, tmp_path, "worker", "dispatcher") as system,
+        used_here(system.environment),
+    ):
+        ask_for_learning(an_answered_campaign())
+        trainer = the_trainer(system)
+        _gives_way(trainer)
+
+
+def _gives_way(trainer: psutil.Process) -> None:
     wait_until("it to give way", lambda: trainer.nice() == NICENESS)
     group = Path(f"/proc/{trainer.pid}/autogroup")
     if group.exists():
