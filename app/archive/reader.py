@@ -24,6 +24,7 @@ from app.archive.manifest import SIZES, image_name
 from app.archive.pictures import check_webp
 from app.archive.tables import ARCHIVED
 from app.campaigns.models import Campaign
+from app.campaigns.quota import require_room_for_answers
 from app.collections.models import Collection, Image
 from app.collections.service import image_key, require_room_of_account
 from app.core.security import new_token
@@ -31,6 +32,7 @@ from app.core.storage import delete_below, put_object
 from app.jobs.service import request_job
 from app.recruitment.default_link import make_first_link
 from app.results.models import Model
+from app.results.quota import require_room_for_models
 
 logger = logging.getLogger(__name__)
 # Nobody expects a copy to show grids to people, so it waits for its requester's Resume.
@@ -140,6 +142,8 @@ def restore_archive(
         campaign = restoring.load_rows()
         check_rows(session, campaign.id, campaign.collection_id)
         require_room_of_account(session, owner.id)
+        require_room_for_answers(session, owner.id)
+        require_room_for_models(session, owner.id)
         with _nothing_left_behind(campaign):
             restoring.store_artifacts(campaign)
             restoring.store_images(campaign.collection_id)

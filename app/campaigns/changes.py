@@ -15,6 +15,7 @@ from app.campaigns import hooks, service
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.campaigns.plan import CHANGEABLE, CampaignPlan, check_ranges
 from app.campaigns.plan_settings import checked_plan
+from app.campaigns.quota import require_room_for_answers
 from app.campaigns.rounds import n_existing_rounds, n_full_rounds
 from app.campaigns.service import BadState
 from app.campaigns.sharing import MayNotChange
@@ -126,7 +127,10 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
         value = values[name]
         setattr(campaign, name, value.strip() if isinstance(value, str) else value)
     if budget is not None or rounds is not None:
+        budget_before = campaign.budget
         _change_budget(session, campaign, budget or campaign.budget, rounds)
+        if campaign.budget > budget_before:
+            require_room_for_answers(session, campaign.owner_id)
     check_ranges(campaign)
     hooks.reward_changed(session, campaign, reward)
 
@@ -233,6 +237,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
         )
     campaign.finished_at = campaign.archived_at = None
     service.moved(session, account, campaign, "running", "reopened")
+    require_room_for_answers(session, campaign.owner_id)
     if campaign.n_finished:
         # The next round's grids are made by a job that sees the campaign as running.
         request_job(session, campaign.id, campaign.n_answers, again=True)

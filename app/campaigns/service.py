@@ -17,6 +17,7 @@ from app.campaigns.known import add_known_answers, prepare_practice, require_kno
 from app.campaigns.models import Campaign, Share
 from app.campaigns.plan import CampaignPlan, check_ranges
 from app.campaigns.plan_settings import checked_plan
+from app.campaigns.quota import require_room_for_answers
 from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
 from app.collections.service import get_collection, require_images
@@ -155,7 +156,9 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
     campaign.learn_at = campaign.learn_every
     rounds.open_first_round(session, campaign)
     hooks.started(session, campaign)
-    return moved(session, owner, campaign, "running")
+    moved(session, owner, campaign, "running")
+    require_room_for_answers(session, campaign.owner_id)
+    return campaign
 
 
 def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:

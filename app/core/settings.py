@@ -90,6 +90,10 @@ class Settings(BaseSettings):
     max_collection_images: int = Field(default=200_000, ge=1)
     # Maximum number of images of an account in all its collections together.
     max_account_images: int = Field(default=1_000_000, ge=1)
+    # Maximum number of an account's answers, and of images' positions in its models: a model has
+    # one for each image of its campaign.
+    max_account_answers: int = Field(default=20_000_000, ge=1)
+    max_account_positions: int = Field(default=200_000_000, ge=1)
 
     # Object storage from which collections may be imported: prefixes, separated by spaces or
     # commas.

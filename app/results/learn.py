@@ -26,6 +26,7 @@ from app.results.dataset import load_learning_data
 from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import Described, own_clusters, read_described
 from app.results.publish import TrainedModel, publish_model
+from app.results.quota import require_room_for_models
 from app.results.stopping import neighbour_stability
 from app.strategies import (
     Learned,
@@ -93,6 +94,7 @@ def _read(campaign_id: UUID) -> _Given:
     with transaction() as session:
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         campaign = session.get_one(Campaign, campaign_id)
+        require_room_for_models(session, campaign.owner_id, campaign.n_images)
         data = load_learning_data(session, campaign)
         named = features_named(get_strategy(campaign.strategy), campaign.settings)
         return _Given(

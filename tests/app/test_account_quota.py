@@ -4,9 +4,19 @@ import io
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import func, select
 
-from app.collections.models import Collection
+from app.accounts.models import Account
+from app.annotation.importing.service import import_answers
+from app.annotation.models import Answer
+from app.campaigns.models import Campaign
+from app.collections.models import Collection, Image
 from app.core.database import transaction
+from app.core.errors import InvalidInput
+from app.jobs.service import request_job
+from app.results.learn import run_learning_job
+from app.results.models import Model
+from app.results.quota import require_room_for_models
 from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.conftest import forget_settings
 from tests.support.archives import archive_of, bring
@@ -63,3 +73,78 @@ def test_an_archive_that_does_not_fit_is_refused_whole(
     monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_IMAGES", "16")
     forget_settings()
     assert bring(client, archive).status_code == 201
+
+
+def test_an_account_asks_for_so_many_answers_in_all_its_campaigns(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_ANSWERS", "20")
+    forget_settings()
+    owner, other = an_account("greedy@example.org"), an_account("quiet@example.org")
+    collection = a_collection(owner)
+    first = a_campaign(owner, collection, budget=12)
+    sign_in(client, owner)
+    draft = {"collection_id": str(collection.id), "name": "More", "budget": 9, "rounds": 1,
+             "grid_size": 6}  # fmt: skip
+    second = f"/api/v1/campaigns/{client.post('/api/v1/campaigns', json=draft).json()['id']}"
+    refused = client.post(f"{second}/actions/start")
+    assert (refused.status_code, refused.json()["code"]) == (422, "account_full")
+    assert "up to 20 answers" in refused.json()["detail"]
+    assert "LIKEWISE_MAX_ACCOUNT_ANSWERS" in refused.json()["detail"]
+    assert client.get(second).json()["state"] == "draft"
+    assert a_campaign(other, budget=20).state == "running"
+    assert client.patch(second, json={"budget": 8}).status_code == 200
+    assert client.post(f"{second}/actions/start").status_code == 200
+    assert client.patch(second, json={"budget": 9, "rounds": 2}).status_code == 422
+    # A finished campaign counts with the answers that it has.
+    assert client.post(f"/api/v1/campaigns/{first.id}/actions/finish").status_code == 200
+    assert client.patch(second, json={"budget": 20, "rounds": 2}).status_code == 200
+    assert client.post(f"/api/v1/campaigns/{first.id}/actions/reopen").status_code == 422
+
+
+@pytest.mark.usefixtures("environment")
+def test_imported_answers_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner, budget=12)
+    with transaction() as session:
+        names = list(session.scalars(select(Image.filename).order_by(Image.position)))
+    lines = [
+        f'{{"annotator": "a", "images": ["{names[0]}", "{name}"], "groups": [0, 1]}}\n'
+        for name in names[1:5]
+    ]
+    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_ANSWERS", "15")
+    forget_settings()
+    with pytest.raises(InvalidInput, match="LIKEWISE_MAX_ACCOUNT_ANSWERS"):
+        bring_answers(owner, campaign, lines)
+    with transaction() as session:
+        assert session.scalar(select(func.count()).select_from(Answer)) == 0
+    assert bring_answers(owner, campaign, lines[:3]) == 3
+
+
+def bring_answers(owner: Account, campaign: Campaign, lines: list[str]) -> int:
+    with transaction() as session:
+        file = io.BytesIO("".join(lines).encode())
+        return import_answers(session, owner, campaign.id, file, learn=False).n_new
+
+
+def test_an_account_keeps_so_many_positions_in_all_its_models(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, other = an_account("greedy@example.org"), an_account("quiet@example.org")
+    first, others = a_campaign(owner), a_campaign(other)
+    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_POSITIONS", str(2 * first.n_images - 1))
+    forget_settings()
+    with transaction() as session:
+        job = request_job(session, first.id, watermark=1)
+        require_room_for_models(session, owner.id, first.n_images)
+        session.add(
+            Model(
+                campaign_id=first.id, job_id=job.id, version=1, round_number=1, strategy="cen",
+                settings={}, metrics={}, n_answers=1, artifact_key="models/x",
+            )
+        )  # fmt: skip
+    # Before anything is learned, so that no time is spent on what cannot be kept.
+    with pytest.raises(InvalidInput, match="LIKEWISE_MAX_ACCOUNT_POSITIONS"):
+        run_learning_job(first.id, job.id, 1)
+    with transaction() as session:
+        require_room_for_models(session, other.id, others.n_images)

@@ -21,6 +21,7 @@ from app.annotation.importing.problems import Problems
 from app.annotation.importing.storing import count_answers, imported_people, store_answers
 from app.annotation.models import AnnotatorIdentity, Answer
 from app.campaigns.models import Campaign, Grid
+from app.campaigns.quota import require_room_for_answers
 from app.campaigns.service import BadState, get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
 from app.core.database import advisory_lock
@@ -92,6 +93,7 @@ def import_answers(
         session.execute(select(advisory_lock(campaign.id)))
         campaign = get_campaign(session, account, campaign_id, edit=True)
         count_answers(session, campaign, len(new))
+        require_room_for_answers(session, campaign.owner_id)
         record_audit(
             session, account.id, "campaign.answers_imported", "campaign", campaign.id,
             answers=report.n_new, annotators=report.n_annotators,
