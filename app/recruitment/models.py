@@ -235,6 +235,18 @@ class Payment(Attempted, Base):
         ),
         Index("ix_payment_due", "due_at", postgresql_where=text("state IN ('due', 'running')")),
         Index("ix_payment_campaign_id_state", "campaign_id", "state"),
+        Index(
+            "ix_payment_bonus_unfinished",
+            "submission_id",
+            "id",
+            postgresql_where=text("kind = 'bonus' AND state IN ('due', 'running')"),
+        ),
+        Index(
+            "ix_payment_bonus_in_flight",
+            "submission_id",
+            "id",
+            postgresql_where=text("kind = 'bonus' AND (state IN ('running', 'parked') OR unsure)"),
+        ),
     )
 
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))

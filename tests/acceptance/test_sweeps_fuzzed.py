@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import Select, func, or_, select, text
+from sqlalchemy import Select, func, insert, or_, select, text
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
@@ -17,7 +17,7 @@ from app.core.sweeps import ROWS_AT_ONCE
 from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.recruitment.channel import ChannelUnavailable
-from app.recruitment.models import ChannelCall, Payment, Recruitment
+from app.recruitment.models import ChannelCall, Payment, Recruitment, Submission
 from app.recruitment.steps import poll_once, work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
@@ -34,20 +34,20 @@ from tests.support.random_rows import RandomRows, before
 from tests.support.scale import FULL
 
 pytestmark = pytest.mark.usefixtures("environment")
-N_ROWS = 10_000 if FULL else 60
+N_ROWS, N_SUBMISSIONS = (10_000, 1_000) if FULL else (60, 3)
 NOW = datetime.now(UTC) - timedelta(hours=1)
 TABLES: tuple[type[Base], ...] = (
     Job, OutboxMessage, CollectionImport, Discard, Delivery, ChannelCall, Payment,
 )  # fmt: skip
 
 
-def given(greedy: Campaign, recruitment: Recruitment, submission: UUID, hook: UUID) -> Any:
+def given(greedy: Campaign, recruitment: Recruitment, submissions: list[UUID], hook: UUID) -> Any:
     """What makes rows due, and somebody's; all else is by chance."""
     of = {
         "campaign_id": greedy.id, "recruitment_id": recruitment.id, "webhook_id": hook,
         "collection_id": greedy.collection_id, "due_at": before(NOW), "lease_until": before(NOW),
         "posting_id": None, "assignment_id": None, "annotator_id": None, "dispatched_at": None,
-        "refused": None, "submission_id": submission,
+        "refused": None, "submission_id": lambda rng: rng.choice(submissions),
     }  # fmt: skip
     states: dict[str, Any] = {
         "job.state": lambda rng: rng.choice(("running", "queued")),
@@ -56,7 +56,7 @@ def given(greedy: Campaign, recruitment: Recruitment, submission: UUID, hook: UU
         "collection_import.kind": lambda rng: rng.choice(("prefix", "manifest")),
         "webhook_delivery.state": "pending",
         "channel_call.state": lambda rng: rng.choice(("due", "running")),
-        "channel_call.submission_id": lambda rng: rng.choice((None, submission)),
+        "channel_call.submission_id": lambda rng: rng.choice((None, *submissions)),
         "payment.state": lambda rng: rng.choice(("due", "running")),
         "payment.kind": lambda rng: rng.choice(("reward", "bonus", "screen_out")),
         "payment.paid_at": None,
@@ -78,9 +78,10 @@ def test_rows_by_chance_stop_nobody_elses_work(monkeypatch: pytest.MonkeyPatch, 
     greedy_owner, quiet_owner = an_account("greedy@example.org"), an_account("quiet@example.org")
     greedy, quiet = a_campaign(greedy_owner), a_campaign(quiet_owner)
     recruitment = a_recruitment(greedy_owner, greedy)
-    submission = a_submission(recruitment)
+    # What one submission is due is done one after the other, each after a while.
+    submissions = submissions_like(a_submission(recruitment), N_SUBMISSIONS)
     hook = a_webhook(greedy_owner)
-    values = given(greedy, recruitment, submission.id, hook.id)
+    values = given(greedy, recruitment, submissions, hook.id)
     rows = RandomRows(seed, values)
     for table in TABLES:
         assert rows.write(table, N_ROWS) == N_ROWS, table
@@ -96,6 +97,18 @@ def test_rows_by_chance_stop_nobody_elses_work(monkeypatch: pytest.MonkeyPatch, 
         assert "Nothing is reachable" in session.get_one(Payment, payment).why
         unexplained = text("SELECT count(*) FROM job WHERE state = 'failed' AND error IS NULL")
         assert session.scalar(unexplained) == 0
+
+
+def submissions_like(one: Submission, n: int) -> list[UUID]:
+    """The submission, and copies by other people."""
+    columns = {column.key: getattr(one, column.key) for column in Submission.__table__.columns}
+    copies = [
+        {**columns, "id": uuid4(), "external_id": f"copy-{number}", "person_hash": f"{number}"}
+        for number in range(1, n)
+    ]
+    with transaction() as session:
+        added = session.scalars(insert(Submission).returning(Submission.id), copies)
+        return [one.id, *added]
 
 
 def _without_network(monkeypatch: pytest.MonkeyPatch) -> None:
