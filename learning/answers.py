@@ -120,7 +120,7 @@ def upper_triangle(square: Tensor) -> Tensor:
     """
     width = square.shape[1]
     first, second = pair_index(width, square.device)
-    return square.reshape(len(square), -1).index_select(1, first * width + second)
+    return square.flatten(1).index_select(1, first * width + second)
 
 
 def table_rows(table: Tensor, images: Tensor) -> Tensor:

@@ -96,6 +96,18 @@ RULES = {
             OR NOT 0 <= ALL (labels) OR NOT jsonb_array_length(clusters) > ALL (labels))
         """,
 }
+# Checked at last, so that a row that must not be there is named first.
+TOTALS = {
+    "The campaign does not count all of its answers.": """
+        SELECT FROM campaign WHERE id = :campaign AND (
+            n_surplus < 0
+            OR (n_answers + n_imported, n_surplus) <> (
+                SELECT count(*) FILTER (WHERE answer.state = 'submitted'),
+                       count(*) FILTER (WHERE answer.state = 'surplus')
+                FROM answer JOIN grid ON grid.id = grid_id
+                WHERE answer.campaign_id = campaign.id AND grid.role = 'ask'))
+        """,
+}
 
 
 def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None:
@@ -106,9 +118,7 @@ def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None
             session, archived, campaign_id, misshapen(archived), "values of the wrong shape"
         )
     values = {"campaign": campaign_id, "collection": collection_id}
-    for sentence, query in RULES.items():
-        if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
-            raise DamagedArchive(f"The archive cannot be used. {sentence}")
+    _refuse_broken(session, RULES, values)
     for archived in ARCHIVED:
         _refuse_any(session, archived, campaign_id, _strange_numbers(archived), "invalid numbers")
         _refuse_any(session, archived, campaign_id, _strange_times(archived), "invalid times")
@@ -116,6 +126,13 @@ def check_rows(session: Session, campaign_id: UUID, collection_id: UUID) -> None
         _refuse_any(
             session, archived, campaign_id, unfinished, "rows that do not belong in an archive"
         )
+    _refuse_broken(session, TOTALS, values)
+
+
+def _refuse_broken(session: Session, rules: dict[str, str], values: dict[str, UUID]) -> None:
+    for sentence, query in rules.items():
+        if session.execute(text(f"{query} LIMIT 1"), values).first() is not None:
+            raise DamagedArchive(f"The archive cannot be used. {sentence}")
 
 
 def _refuse_any(

@@ -14,6 +14,7 @@ from app.core.sweeps import apart
 from app.core.work import DueWork, is_newest, still_mine
 from app.recruitment import ledger, people
 from app.recruitment.attempts import (
+    UNFINISHED,
     WRONG_KEYS_SECONDS,
     PlatformAttempt,
     again,
@@ -72,12 +73,12 @@ def _due_bonuses(busy: Collection[UUID], *which: ColumnElement[bool]) -> Select[
     payment took more than a second.
     """
     other = aliased(Payment)
-    due, running, parked, bonus = map(_literal, ("due", "running", "parked", "bonus"))
     others = select(other.id).where(
-        other.submission_id == Payment.submission_id, other.kind == bonus
+        other.submission_id == Payment.submission_id, other.kind == _literal("bonus")
     )
-    oldest = others.where(other.state.in_([due, running])).order_by(other.id).limit(1)
-    is_in_flight = or_(other.state.in_([running, parked]), other.unsure)
+    unfinished = other.state.in_(map(_literal, UNFINISHED))
+    oldest = others.where(unfinished).order_by(other.id).limit(1)
+    is_in_flight = or_(other.state.in_(map(_literal, ("running", "parked"))), other.unsure)
     in_flight = others.where(is_in_flight, other.id != Payment.id).limit(1)
     return due_rows(
         Payment,

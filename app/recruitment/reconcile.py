@@ -99,11 +99,11 @@ def _begin_poll(session: Session, recruitment_id: UUID) -> PollAttempt | None:
         return PollAttempt(recruitment.id, client, refs, datetime.now(UTC))
     except ChannelError as error:
         recruitment.poll_error = redacted_message(error)
-        recruitment.poll_failures = _one_more(recruitment.poll_failures)
+        recruitment.poll_failures = _next_count(recruitment.poll_failures)
         return None
 
 
-def _one_more(failures: int) -> int:
+def _next_count(failures: int) -> int:
     return min(failures, MOST_FAILURES) + 1
 
 
@@ -160,7 +160,7 @@ def _record_poll(session: Session, attempt: PollAttempt, problems: list[str]) ->
     recruitment = locked(session, Recruitment, attempt.row_id)
     recruitment.polled_at = datetime.now(UTC)
     recruitment.poll_error = problems[0] if problems else ""
-    recruitment.poll_failures = _one_more(recruitment.poll_failures) if silent else 0
+    recruitment.poll_failures = _next_count(recruitment.poll_failures) if silent else 0
     wait = seconds
     if silent:
         wait = min(LONGEST_WAIT, max(seconds, BACKOFF.seconds(recruitment.poll_failures)))

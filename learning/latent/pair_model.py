@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from learning.answers import BLOCK, Answers, pair_index, table_rows
+from learning.answers import Answers, pair_index, table_rows
 
 N_LEVELS = 2
 # P(same) of answers with a single group, and of random answers (learned).
@@ -232,10 +232,11 @@ def _same(gaps: Tensor, thresholds: Tensor, slips: Tensor) -> Tensor:
 
 
 def _parts(data: Assigned) -> list[Assigned]:
-    blocks = data.answers.labelled_blocks()
-    others = (data.rows, data.attribute, data.level, data.weight)
-    split = [tensor.split(BLOCK) for tensor in others]
-    return [Assigned(block, *tensors) for block, *tensors in zip(blocks, *split, strict=True)]
+    slices = [rows for rows, _ in data.answers.blocks()]
+    return [
+        Assigned(block, data.rows[rows], data.attribute[rows], data.level[rows], data.weight[rows])
+        for rows, block in zip(slices, data.answers.labelled_blocks(), strict=True)
+    ]
 
 
 def _pair_loss(parts: list[Assigned], model: PairModel) -> Tensor:

@@ -99,16 +99,18 @@ def test_rows_by_chance_stop_nobody_elses_work(monkeypatch: pytest.MonkeyPatch, 
         assert session.scalar(unexplained) == 0
 
 
-def submissions_like(one: Submission, n: int) -> list[UUID]:
+def submissions_like(submission: Submission, n: int) -> list[UUID]:
     """The submission, and copies by other people."""
-    columns = {column.key: getattr(one, column.key) for column in Submission.__table__.columns}
+    columns = {
+        column.key: getattr(submission, column.key) for column in Submission.__table__.columns
+    }
     copies = [
         {**columns, "id": uuid4(), "external_id": f"copy-{number}", "person_hash": f"{number}"}
         for number in range(1, n)
     ]
     with transaction() as session:
         added = session.scalars(insert(Submission).returning(Submission.id), copies)
-        return [one.id, *added]
+        return [submission.id, *added]
 
 
 def _without_network(monkeypatch: pytest.MonkeyPatch) -> None:

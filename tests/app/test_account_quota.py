@@ -10,12 +10,15 @@ from app.accounts.models import Account
 from app.annotation.importing.service import import_answers
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign
+from app.campaigns.plan import CampaignPlan
+from app.campaigns.service import create_campaign
+from app.campaigns.sharing import share_campaign
 from app.collections.models import Collection, Image
 from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.jobs.service import request_job
 from app.results.learn import run_learning_job
-from app.results.models import Model
+from app.results.models import EmbeddedImage, Model
 from app.results.quota import require_room_for_models
 from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.conftest import forget_settings
@@ -102,6 +105,26 @@ def test_an_account_asks_for_so_many_answers_in_all_its_campaigns(
     assert client.post(f"/api/v1/campaigns/{first.id}/actions/reopen").status_code == 422
 
 
+def test_whoever_starts_a_campaign_its_owner_has_the_limit(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editor sees the shared campaign alone, and the limit all of its owner's."""
+    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_ANSWERS", "20")
+    forget_settings()
+    owner, editor = an_account("greedy@example.org"), an_account("editor@example.org")
+    collection = a_collection(owner)
+    a_campaign(owner, collection, budget=12)
+    with transaction() as session:
+        plan = CampaignPlan(
+            collection_id=collection.id, name="More", budget=9, rounds=1, grid_size=6
+        )
+        draft = create_campaign(session, owner, plan)
+        share_campaign(session, owner, draft, editor.email, "edit")
+    sign_in(client, editor)
+    refused = client.post(f"/api/v1/campaigns/{draft.id}/actions/start")
+    assert (refused.status_code, refused.json()["code"]) == (422, "account_full")
+
+
 @pytest.mark.usefixtures("environment")
 def test_imported_answers_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     owner = an_account()
@@ -137,12 +160,14 @@ def test_an_account_keeps_so_many_positions_in_all_its_models(
     with transaction() as session:
         job = request_job(session, first.id, watermark=1)
         require_room_for_models(session, owner.id, first.n_images)
-        session.add(
-            Model(
-                campaign_id=first.id, job_id=job.id, version=1, round_number=1, strategy="cen",
-                settings={}, metrics={}, n_answers=1, artifact_key="models/x",
-            )
+        model = Model(
+            campaign_id=first.id, job_id=job.id, version=1, round_number=1, strategy="cen",
+            settings={}, metrics={}, n_answers=1, artifact_key="models/x",
         )  # fmt: skip
+        session.add(model)
+        session.flush()
+        last = first.n_images - 1
+        session.add(EmbeddedImage(model_id=model.id, position=last, vector=[0.0], x=0, y=0))
     # Before anything is learned, so that no time is spent on what cannot be kept.
     with pytest.raises(InvalidInput, match="LIKEWISE_MAX_ACCOUNT_POSITIONS"):
         run_learning_job(first.id, job.id, 1)

@@ -128,6 +128,12 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
     ),
     "a training tried less than never": (with_row("job", attempts=-2), "number of attempts"),
     "a training without figures": (with_row("job", metrics=[1]), "the wrong shape"),
+    "answers that are not counted": (
+        with_row("campaign", n_answers=0), "does not count all of its answers",
+    ),
+    "surplus answers below zero": (
+        with_row("campaign", n_surplus=-1000), "does not count all of its answers",
+    ),
     "a grid that is at work": (
         with_row("answer", state="leased", groups=None, submitted_at=None),
         "rows that do not belong",

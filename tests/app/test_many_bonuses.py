@@ -67,6 +67,32 @@ def test_looking_for_the_next_reads_no_bonus_twice_for_each_other(bonuses: list[
         assert rows_read(session) < MOST_ROWS
 
 
+def test_the_indexes_match_the_statement_as_it_is_sent(bonuses: list[UUID]) -> None:
+    """With its parameters: a plan for any values of them could not use a partial index."""
+    with transaction() as session:
+        sent = str(BONUSES.due(()).compile(dialect=session.get_bind().dialect))
+    assert "kind = 'bonus'" in sent
+    assert "state IN ('due', 'running')" in sent
+    assert "state IN ('running', 'parked')" in sent
+
+
+def test_what_blocks_a_bonus_is_another_of_its_submission(bonuses: list[UUID]) -> None:
+    owner = an_account("other@example.org")
+    recruitment = a_recruitment(owner, a_campaign(owner))
+    elsewhere = a_payment(recruitment, a_submission(recruitment)).id
+
+    def changed(payment_id: UUID, **values: object) -> None:
+        session.execute(update(Payment).where(Payment.id == payment_id).values(**values))
+
+    with transaction() as session:
+        # It has just become due, after all others.
+        changed(elsewhere, state="due")
+        changed(bonuses[-1], unsure=True)
+        assert next_due(session) == elsewhere, "a younger one may have been paid already"
+        changed(bonuses[-1], unsure=False)
+        assert next_due(session) == bonuses[0]
+
+
 @pytest.mark.parametrize("state", ["running", "parked"])
 def test_the_bonuses_of_a_submission_are_due_one_after_the_other(
     bonuses: list[UUID], state: str
