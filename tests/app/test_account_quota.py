@@ -31,6 +31,12 @@ def five_images(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) ->
     forget_settings()
 
 
+@pytest.fixture
+def twenty_answers(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_ANSWERS", "20")
+    forget_settings()
+
+
 def upload(client: TestClient, collection: Collection, seeds: range) -> dict[str, list[str]]:
     files = [("files", (f"{seed}.png", io.BytesIO(a_png(seed)))) for seed in seeds]
     reply = client.post(f"/api/v1/collections/{collection.id}/files", files=files)
@@ -78,11 +84,8 @@ def test_an_archive_that_does_not_fit_is_refused_whole(
     assert bring(client, archive).status_code == 201
 
 
-def test_an_account_asks_for_so_many_answers_in_all_its_campaigns(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_ANSWERS", "20")
-    forget_settings()
+@pytest.mark.usefixtures("twenty_answers")
+def test_an_account_asks_for_so_many_answers_in_all_its_campaigns(client: TestClient) -> None:
     owner, other = an_account("greedy@example.org"), an_account("quiet@example.org")
     collection = a_collection(owner)
     first = a_campaign(owner, collection, budget=12)
@@ -105,12 +108,9 @@ def test_an_account_asks_for_so_many_answers_in_all_its_campaigns(
     assert client.post(f"/api/v1/campaigns/{first.id}/actions/reopen").status_code == 422
 
 
-def test_whoever_starts_a_campaign_its_owner_has_the_limit(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("twenty_answers")
+def test_whoever_starts_a_campaign_its_owner_has_the_limit(client: TestClient) -> None:
     """An editor sees the shared campaign alone, and the limit all of its owner's."""
-    monkeypatch.setenv("LIKEWISE_MAX_ACCOUNT_ANSWERS", "20")
-    forget_settings()
     owner, editor = an_account("greedy@example.org"), an_account("editor@example.org")
     collection = a_collection(owner)
     a_campaign(owner, collection, budget=12)

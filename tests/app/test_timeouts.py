@@ -149,6 +149,9 @@ def test_a_request_whose_turn_comes_with_its_body_goes_on(turns: int) -> None:
         is_read = True
         return {"type": "http.request", "body": b"x", "more_body": False}
 
+    async def send(message: Any) -> None:
+        raise AssertionError("nothing is sent here")
+
     async def its_turn() -> None:
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -162,7 +165,7 @@ def test_a_request_whose_turn_comes_with_its_body_goes_on(turns: int) -> None:
 
     async def run() -> None:
         async with asyncio.timeout(5):
-            await PatientBodies(application)({"type": "http"}, receive, None)  # type: ignore[arg-type]
+            await PatientBodies(application)({"type": "http"}, receive, send)
 
     asyncio.run(run())
     assert bodies == [b"x"]
