@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -41,7 +42,8 @@ from tests.system.test_recruiting_faults import CALLS, a_play, agrees, new_peopl
 PERIODS, PERIOD = (20, 60.0) if FULL else (1, 30.0)
 ON_LINK, ON_MARKET, PLACES = (160, 40, 630) if FULL else (20, 9, 18)
 THINK_SECONDS = 20.0 if FULL else 3.0
-LEARN_EVERY = 250 if FULL else 40
+# In the short form no more than the few who fit into half a minute answer on a slow machine too.
+LEARN_ON_LINK, LEARN_ON_MARKET = (250, 250) if FULL else (40, 10)
 REWARD, FEE, EXTRA = 50, 10, 7
 SETTLED_SECONDS = 600.0
 # What workers are told for reasons of the marketplace: nobody's session may get lost.
@@ -121,6 +123,8 @@ def test_everything_is_killed_again_and_again_and_nothing_is_lost(
         chaos = Chaos(system, own_servers, PERIOD)
         with market.going(), traffic.going():
             chaos.reign(PERIODS)
+            enough = partial(has_enough_to_learn, on_link, campaign)
+            wait_until("answers to learn from", enough, SETTLED_SECONDS)
         left = people_leave(turk, requester, recruitment)
         owed = owed_to_workers(market.play.log)
         wait_until("the books", lambda: agrees(requester, recruitment, owed.total()), 300)
@@ -144,7 +148,7 @@ def on_a_link(system: System, owner: Account) -> tuple[Campaign, Traffic]:
         rounds=20,
         grid_size=12,
         grids_per_assignment=10,
-        learn_every=LEARN_EVERY,
+        learn_every=LEARN_ON_LINK,
     )
     with transaction() as session:
         table = read_images(session, campaign)
@@ -168,7 +172,7 @@ def on_a_marketplace(
         budget=10_000,
         rounds=10,
         grids_per_assignment=2,
-        learn_every=LEARN_EVERY,
+        learn_every=LEARN_ON_MARKET,
         reward_cents=REWARD,
         settings={"n_dimensions": 2},
     )
@@ -200,6 +204,13 @@ def all_are_open(recruitment: str) -> bool:
         query = select(Posting.state).where(Posting.recruitment_id == UUID(recruitment))
         states = session.scalars(query).all()
     return len(states) == PLACES // 9 and set(states) == {"open"}
+
+
+def has_enough_to_learn(*campaigns: Campaign) -> bool:
+    with transaction() as session:
+        ids = [campaign.id for campaign in campaigns]
+        now = session.scalars(select(Campaign).where(Campaign.id.in_(ids)))
+        return all(campaign.n_answers >= campaign.learn_every for campaign in now)
 
 
 def people_leave(turk: Emulator, requester: Requester, recruitment: str) -> int:
@@ -269,5 +280,5 @@ def check_learning(*campaigns: Campaign) -> None:
             now = session.get_one(Campaign, campaign.id)
             newest = func.coalesce(func.max(Model.n_answers), 0)
             learned = session.scalar(select(newest).where(Model.campaign_id == campaign.id)) or 0
-            assert now.n_answers - learned < LEARN_EVERY
+            assert now.n_answers - learned < now.learn_every
             assert learned > 0
