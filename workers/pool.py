@@ -7,7 +7,7 @@ tables of deliveries, calls and payments are already outboxes with the time at w
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError
@@ -19,55 +19,86 @@ from app.webhooks.delivery import deliver_next
 logger = logging.getLogger(__name__)
 TICK_SECONDS = 1.0
 PATIENCE_SECONDS = 10.0
+Claimed = Callable[[], None]
 
 
 @dataclass(frozen=True)
 class Crew:
-    """Threads for the same work. do_next: does one piece of it; returns False if none is due."""
+    """Threads for the same work. do_next: does one piece of it, after a call of what it is given;
+    returns False if none is due."""
 
     name: str
     threads: int
-    do_next: Callable[[], bool]
+    do_next: Callable[[Claimed], bool]
 
 
 CREWS = (
     Crew("webhooks", 6, deliver_next),
     Crew("recruiter", 4, work_once),
     Crew("recruiter-poll", 2, poll_once),
-    Crew("recruiter-queue", 1, listen_once),
+    Crew("recruiter-queue", 1, lambda _: listen_once()),
 )
 
 
-class Pool:
-    """Works until `stopping` is set; checks what is due once a second, or when woken."""
+class Bell:
+    """Calls one of those who wait. A call while nobody waits is kept for the next who does; more
+    than one make no difference."""
 
-    def __init__(self, stopping: threading.Event) -> None:
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._called = False
+
+    def ring(self) -> None:
+        with self._condition:
+            self._called = True
+            self._condition.notify()
+
+    def wait(self, seconds: float) -> None:
+        with self._condition:
+            self._condition.wait_for(lambda: self._called, seconds)
+            self._called = False
+
+
+class Pool:
+    """Works until `stopping` is set.
+
+    One thread of each crew checks what is due, once a second or when woken. When it has claimed
+    something, it calls a colleague, who checks whether there is more. If all of them checked,
+    thirteen threads without work would cost a twelfth of a core.
+    """
+
+    def __init__(self, stopping: threading.Event, crews: Sequence[Crew] = CREWS) -> None:
         self._stopping = stopping
-        self._news = threading.Condition()
+        self._bells = {crew: Bell() for crew in crews}
 
     def start(self) -> None:
         """The threads are daemons: work that is cut off is repeated by the next dispatcher."""
-        for crew in CREWS:
+        for crew in self._bells:
             for number in range(crew.threads):
                 name = f"{crew.name}-{number}"
                 threading.Thread(target=self._run, args=(crew,), name=name, daemon=True).start()
 
     def wake(self) -> None:
-        with self._news:
-            self._news.notify_all()
+        """Let one idle thread of each crew check what is due."""
+        for bell in self._bells.values():
+            bell.ring()
 
     def _run(self, crew: Crew) -> None:
         while not self._stopping.is_set():
-            try:
-                while not self._stopping.is_set() and crew.do_next():
-                    continue
-            except DBAPIError as error:
-                logger.warning("%s: waiting for the database: %s", crew.name, error)
-            except ChannelError as error:
-                logger.warning("%s: could not reach a platform: %s", crew.name, error)
-                self._stopping.wait(PATIENCE_SECONDS)
-            except Exception:
-                # The claim will expire, and then it is tried again.
-                logger.exception("%s: work failed", crew.name)
-            with self._news:
-                self._news.wait(TICK_SECONDS)
+            self._work(crew)
+            # If nobody calls, all of them together still check once a second.
+            self._bells[crew].wait(TICK_SECONDS * crew.threads)
+
+    def _work(self, crew: Crew) -> None:
+        """Do what is due until nothing is."""
+        try:
+            while not self._stopping.is_set() and crew.do_next(self._bells[crew].ring):
+                continue
+        except DBAPIError as error:
+            logger.warning("%s: waiting for the database: %s", crew.name, error)
+        except ChannelError as error:
+            logger.warning("%s: could not reach a platform: %s", crew.name, error)
+            self._stopping.wait(PATIENCE_SECONDS)
+        except Exception:
+            # The claim will expire, and then it is tried again.
+            logger.exception("%s: work failed", crew.name)

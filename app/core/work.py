@@ -148,8 +148,9 @@ class WorkQueue:
         self._under_way: Counter[UUID] = Counter()
         self._lock = threading.Lock()
 
-    def do_next(self) -> bool:
-        """Do one piece of work that is due. Returns False if there is none.
+    def do_next(self, claimed: Callable[[], None] = lambda: None) -> bool:
+        """Do one piece of work that is due, after a call of `claimed`. Returns False if there is
+        none.
 
         The kinds of work are tried in random order, so that much work of one kind does not delay
         the others.
@@ -164,6 +165,7 @@ class WorkQueue:
                     continue
                 self._under_way[attempt.account_id] += 1
             try:
+                claimed()
                 kind.complete(attempt)
             finally:
                 with self._lock:

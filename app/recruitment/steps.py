@@ -1,5 +1,7 @@
 """Working on what is due on platforms, one request at a time."""
 
+from collections.abc import Callable
+
 from app.core.database import transaction
 from app.core.settings import get_settings
 from app.core.work import WorkQueue
@@ -17,14 +19,15 @@ _requests = WorkQueue(CALLS, REWARDS, BONUSES, most=AT_ONCE)
 _polls = WorkQueue(POLLS, most=POLLS_AT_ONCE)
 
 
-def work_once() -> bool:
-    """Make one request that is due. Returns False if there is none."""
-    return _requests.do_next()
+def work_once(claimed: Callable[[], None] = lambda: None) -> bool:
+    """Make one request that is due, after a call of `claimed`. Returns False if there is none."""
+    return _requests.do_next(claimed)
 
 
-def poll_once() -> bool:
-    """Check the platform of one recruitment that is due. Returns False if there is none."""
-    return _polls.do_next()
+def poll_once(claimed: Callable[[], None] = lambda: None) -> bool:
+    """Check the platform of one recruitment that is due, after a call of `claimed`. Returns False
+    if there is none."""
+    return _polls.do_next(claimed)
 
 
 def listen_once() -> bool:

@@ -7,7 +7,7 @@ becomes due again. So each is sent at least once, and receivers recognise repeti
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -211,9 +211,9 @@ DELIVERIES = DueWork(Delivery, _due, _begin, send, record, _park)
 _queue = WorkQueue(DELIVERIES, most=AT_ONCE)
 
 
-def deliver_next() -> bool:
-    """Send one due delivery. Returns False if there is none."""
-    return _queue.do_next()
+def deliver_next(claimed: Callable[[], None] = lambda: None) -> bool:
+    """Send one due delivery, after a call of `claimed`. Returns False if there is none."""
+    return _queue.do_next(claimed)
 
 
 def forget_old_deliveries(session: Session) -> None:
