@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, update
+from sqlalchemy import ColumnElement, Select, String, func, literal_column, select, update
 from sqlalchemy.orm import Session
 
 from app.core.settings import get_settings
@@ -82,6 +82,12 @@ def due_rows(
     due = select(table.id).where(table.state.in_(UNFINISHED), table.due_at <= func.now(), *which)
     due = due.where(table.recruitment_id.not_in(recruitments_of(busy))) if busy else due
     return due.order_by(table.due_at)
+
+
+def as_literal(word: str) -> ColumnElement[str]:
+    """Return a word that is sent as a part of the statement: partial indexes match no
+    parameters."""
+    return literal_column(f"'{word}'", String)
 
 
 def recruitments_of(accounts: Collection[UUID]) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, String, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.core.events import campaign_changed
@@ -18,6 +18,7 @@ from app.recruitment.attempts import (
     WRONG_KEYS_SECONDS,
     PlatformAttempt,
     again,
+    as_literal,
     begin,
     channel_client,
     due_rows,
@@ -67,18 +68,17 @@ def _due_bonuses(busy: Collection[UUID], *which: ColumnElement[bool]) -> Select[
     """Select bonuses that are due.
 
     A person's bonuses for one submission are paid one after the other, so that they can be told
-    apart in what the platform shows. Each of the two conditions looks into an index of its own (the
-    values are literals, because a partial index matches no parameters). As joins they compared all
-    bonuses of a submission with each other, and with ten thousand of them, each claim of anybody's
-    payment took more than a second.
+    apart in what the platform shows. Each of the two conditions looks into an index of its own. As
+    joins they compared all bonuses of a submission with each other, and with ten thousand of them,
+    each claim of anybody's payment took more than a second.
     """
     other = aliased(Payment)
     others = select(other.id).where(
-        other.submission_id == Payment.submission_id, other.kind == _literal("bonus")
+        other.submission_id == Payment.submission_id, other.kind == as_literal("bonus")
     )
-    unfinished = other.state.in_(map(_literal, UNFINISHED))
+    unfinished = other.state.in_(map(as_literal, UNFINISHED))
     oldest = others.where(unfinished).order_by(other.id).limit(1)
-    is_in_flight = or_(other.state.in_(map(_literal, ("running", "parked"))), other.unsure)
+    is_in_flight = or_(other.state.in_(map(as_literal, ("running", "parked"))), other.unsure)
     in_flight = others.where(is_in_flight, other.id != Payment.id).limit(1)
     return due_rows(
         Payment,
@@ -89,10 +89,6 @@ def _due_bonuses(busy: Collection[UUID], *which: ColumnElement[bool]) -> Select[
         in_flight.scalar_subquery().is_(None),
         *which,
     )
-
-
-def _literal(word: str) -> ColumnElement[str]:
-    return literal_column(f"'{word}'", String)
 
 
 def _begin_bonuses(session: Session, payment_id: UUID) -> BonusAttempt | None:

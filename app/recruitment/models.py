@@ -291,6 +291,12 @@ class ChannelCall(Attempted, Base):
         Index(
             "ix_channel_call_due", "due_at", postgresql_where=text("state IN ('due', 'running')")
         ),
+        Index(
+            "ix_channel_call_turn",
+            text("COALESCE(submission_id, posting_id, recruitment_id)"),
+            "id",
+            postgresql_where=text("state IN ('due', 'running') AND action <> 'exclude'"),
+        ),
     )
 
     recruitment_id: Mapped[UUID] = mapped_column(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session, aliased
 
 from app.core.database import locked
@@ -25,6 +25,7 @@ from app.recruitment.attempts import (
     WRONG_KEYS_SECONDS,
     PlatformAttempt,
     again,
+    as_literal,
     begin,
     channel_client,
     claimed_until,
@@ -71,22 +72,30 @@ class RewardAttempt(PlatformAttempt):
 
 
 def _due_calls(busy: Collection[UUID]) -> Select[UUID]:
-    """Select calls after all earlier ones of the same posting or submission."""
+    """Select calls after all earlier ones of the same submission, posting or recruitment.
+
+    The earliest is looked up in an index of its own. As a join, calls were compared with all others
+    of their recruitment, and with ten thousand of them, each claim took a second.
+    """
     earlier = aliased(ChannelCall)
-    blocked = (
+    earliest = (
         select(earlier.id)
         .where(
-            earlier.recruitment_id == ChannelCall.recruitment_id,
-            earlier.id < ChannelCall.id,
-            earlier.state.in_(UNFINISHED),
+            _subject(earlier) == _subject(ChannelCall),
+            earlier.state.in_(map(as_literal, UNFINISHED)),
             # Excluding former people may take long, and nothing depends on it.
-            earlier.action != "exclude",
-            earlier.posting_id.is_not_distinct_from(ChannelCall.posting_id),
-            earlier.submission_id.is_not_distinct_from(ChannelCall.submission_id),
+            earlier.action != as_literal("exclude"),
         )
-        .exists()
+        .order_by(earlier.id)
+        .limit(1)
     )
-    return due_rows(ChannelCall, busy, ~blocked)
+    is_first = func.coalesce(earliest.scalar_subquery(), ChannelCall.id) >= ChannelCall.id
+    return due_rows(ChannelCall, busy, is_first)
+
+
+def _subject(call: type[ChannelCall]) -> ColumnElement[UUID]:
+    """What a call is about: a submission, a posting, or all of its recruitment."""
+    return func.coalesce(call.submission_id, call.posting_id, call.recruitment_id)
 
 
 def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
