@@ -29,7 +29,7 @@ RUN pip install --no-deps --no-build-isolation -e . \
 FROM node:24-slim AS frontend
 WORKDIR /likewise/frontend
 COPY frontend/package.json frontend/package-lock.json frontend/.npmrc ./
-RUN npm ci --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY frontend ./
 COPY --from=environment /tmp/openapi.json openapi.json
 RUN npm run types --silent && npm run build

@@ -100,7 +100,7 @@ $(TOOLS)/.installed: requirements/audit.lock requirements/acceptance.lock
 
 frontend/node_modules/.installed: frontend/package.json frontend/package-lock.json $(ENVIRONMENT)
 	@echo "==> Installing the frontend's packages"
-	@$(NPM) ci --no-audit --no-fund --loglevel=error
+	@$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(SCHEMA): $(ENVIRONMENT) $(shell find app -name '*.py')

@@ -19,6 +19,7 @@ const islands: Record<string, Island> = {
   quality: () => import('./dashboard/charts/QualityPage.svelte') as ReturnType<Island>,
   annotators: () => import('./dashboard/annotators/AnnotatorsPage.svelte') as ReturnType<Island>,
   settings: () => import('./dashboard/settings/SettingsPage.svelte') as ReturnType<Island>,
+  api: () => import('./dashboard/api/ApiPage.svelte') as ReturnType<Island>,
   exports: () => import('./dashboard/exports/ExportsPage.svelte') as ReturnType<Island>,
 };
 

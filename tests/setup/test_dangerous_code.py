@@ -9,14 +9,12 @@ from testbed.servers import ROOT
 from tests.support.dangerous import dangerous_code, dangerous_in
 
 MARKDOWN = "Made of Markdown by app/core/markdown.py, which nh3 has cleaned."
-OUR_OWN = "Words of the program's own documents, made by app/core/markdown.py."
 ALLOWED = {
     ("frontend/src/annotator/Annotator.svelte", "{@html campaign.consent_html}"): MARKDOWN,
     ("frontend/src/annotator/Instructions.svelte", "{@html campaign.instructions_html}"): MARKDOWN,
     ("frontend/src/annotator/Look.svelte", "{@html campaign.instructions_html}"): MARKDOWN,
     ("frontend/src/annotator/EndingView.svelte", "{@html campaign.thanks_html}"): MARKDOWN,
     ("frontend/src/annotator/Done.svelte", "{@html campaign.thanks_html}"): MARKDOWN,
-    ("app/templates/api.html", "{{ about | safe }}"): OUR_OWN,
     ("app/archive/checks.py", 'text(f"{query} LIMIT 1"'): (
         "Queries written out in that file; values are bound."
     ),
