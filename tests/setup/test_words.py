@@ -5,7 +5,8 @@ import io
 import re
 import subprocess
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,8 @@ def listed(*patterns: str) -> list[str]:
 
 def old_words(name: str, text: str) -> list[str]:
     """The old words of a text that nothing allows."""
+    if not PATTERN.search(text):
+        return []
     for file, patterns in ALLOWED.items():
         if file == "*" or name.startswith(file):
             for pattern in patterns:
@@ -134,17 +137,23 @@ def names_of_python(source: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+@cache
+def names_in(file: str) -> list[tuple[int, str]]:
+    return list(names_of_python((ROOT / file).read_text()))
+
+
+@cache
 def is_old_name(name: str) -> bool:
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     return name in EMPTY_NAMES | OLD_CLASSES or OLD_PARTS.search(words) is not None
 
 
-def old_names(file: str, source: str) -> list[str]:
-    """The names of a file of Python that say nothing or have an old word, with their lines."""
+def old_names(file: str, names: Iterable[tuple[int, str]]) -> list[str]:
+    """Those of a file's names that say nothing or have an old word, with their lines."""
     allowed = ALLOWED_NAMES["*"] | ALLOWED_NAMES.get(file, set())
     return [
         f"{file}:{line}: {name}"
-        for line, name in names_of_python(source)
+        for line, name in names
         if name not in allowed and is_old_name(name)
     ]
 
@@ -194,7 +203,7 @@ def test_what_is_allowed_is_needed() -> None:
 def test_names_in_code_say_what_they_hold() -> None:
     files = listed(*(f"{folder}/*.py" for folder in CODE))
     assert len(files) > 500
-    assert [name for file in files for name in old_names(file, (ROOT / file).read_text())] == []
+    assert [name for file in files for name in old_names(file, names_in(file))] == []
 
 
 def test_modules_are_called_by_the_fields_terms() -> None:
@@ -234,14 +243,14 @@ def test_names_in_typescript_say_what_they_hold() -> None:
     ],
 )
 def test_old_names_are_found(source: str) -> None:
-    assert len(old_names("app/x.py", source)) == 1
+    assert len(old_names("app/x.py", names_of_python(source))) == 1
 
 
 @pytest.mark.parametrize(
     "source", ["rows.one()", "is_one_group = 1", "is_whole = 1", "def not_found(): pass"]
 )
 def test_ordinary_names_are_not_old(source: str) -> None:
-    assert old_names("app/x.py", source) == []
+    assert old_names("app/x.py", names_of_python(source)) == []
 
 
 @pytest.mark.parametrize(
@@ -263,5 +272,5 @@ def test_old_names_of_typescript_are_found(source: str, n: int) -> None:
 def test_names_that_are_allowed_are_there() -> None:
     for file, names in ALLOWED_NAMES.items():
         files = listed(*(f"{folder}/*.py" for folder in CODE)) if file == "*" else [file]
-        there = {name for each in files for _, name in names_of_python((ROOT / each).read_text())}
+        there = {name for each in files for _, name in names_in(each)}
         assert names <= there, file
