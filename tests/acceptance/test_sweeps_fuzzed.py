@@ -1,6 +1,6 @@
 """Whatever stands in the rows that background loops sweep, the work of others goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -35,6 +35,7 @@ from tests.support.scale import FULL
 
 pytestmark = pytest.mark.usefixtures("environment")
 N_ROWS, N_SUBMISSIONS = (10_000, 1_000) if FULL else (60, 3)
+CALLS_AT_ONCE = 200
 NOW = datetime.now(UTC) - timedelta(hours=1)
 TABLES: tuple[type[Base], ...] = (
     Job, OutboxMessage, CollectionImport, Discard, Delivery, ChannelCall, Payment,
@@ -158,18 +159,28 @@ def _sweep(begun: datetime, greedy: Account) -> None:
 
 
 def _until_idle(once: Callable[[], bool], begun: datetime, *tables: type[Base]) -> None:
-    """Call `once` at most as often as rows were due when the test began, and somewhat more.
+    """Call `once` until it does nothing, or nothing more with rows that were due when the test
+    began.
 
     A claim that parks its row finds nothing to do although more may be due, so twenty such claims
-    in a row mean idle. What was put off comes due again during the test; once is enough.
+    in a row mean idle. What was put off comes due again during the test, and what waits for it
+    never comes to its turn; once is enough.
     """
+    left = _n_due(begun, tables)
+    while True:
+        idle = 0
+        for _ in range(CALLS_AT_ONCE):
+            idle = 0 if once() else idle + 1
+            if idle == 20:
+                return
+        before, left = left, _n_due(begun, tables)
+        if left == before:
+            return
+
+
+def _n_due(begun: datetime, tables: Sequence[type[Base]]) -> int:
     with transaction() as session:
-        due = sum(session.scalar(_still_due(table, begun)) or 0 for table in tables)
-    idle = 0
-    for _ in range(due + 200):
-        idle = 0 if once() else idle + 1
-        if idle == 20:
-            break
+        return sum(session.scalar(_still_due(table, begun)) or 0 for table in tables)
 
 
 def _still_due(table: Any, begun: datetime) -> Select[int]:
