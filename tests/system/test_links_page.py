@@ -1,8 +1,6 @@
 """Links in Chromium: made by a requester, opened by annotators."""
 
 import csv
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -10,31 +8,12 @@ from playwright.sync_api import Browser, Page, expect
 from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from testbed.browser import chromium
 from testbed.builders import a_campaign, an_account
-from testbed.system import System, running_system
-from tests.conftest import forget_settings
+from testbed.system import System
 from tests.support.axe import violations
 from tests.support.person import SLOW, Person
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running_browser:
-        yield running_browser
-
-
-@pytest.fixture
-def web(
-    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[System]:
-    with running_system(environment, tmp_path, "web") as system:
-        for name, value in system.environment.items():
-            monkeypatch.setenv(name, value)
-        forget_settings()
-        yield system
 
 
 def requester(browser: Browser, web: System) -> tuple[Page, Campaign]:
