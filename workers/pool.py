@@ -7,6 +7,7 @@ tables of deliveries, calls and payments are already outboxes with the time at w
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,8 +25,8 @@ Claimed = Callable[[], None]
 
 @dataclass(frozen=True)
 class Crew:
-    """Threads for the same work. do_next: does one piece of it, after a call of what it is given;
-    returns False if none is due."""
+    """Threads for the same work. do_next: does one piece of it, and calls its argument when it has
+    claimed the piece; returns False if none is due."""
 
     name: str
     threads: int
@@ -41,22 +42,25 @@ CREWS = (
 
 
 class Bell:
-    """Calls one of those who wait. A call while nobody waits is kept for the next who does; more
-    than one make no difference."""
+    """Calls one of those who wait, and again whenever a second has passed since the last call. A
+    call while nobody waits is kept for the next who does; several count as one."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._called = False
+        self._next = time.monotonic() + TICK_SECONDS
 
     def ring(self) -> None:
         with self._condition:
             self._called = True
             self._condition.notify()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self) -> None:
         with self._condition:
-            self._condition.wait_for(lambda: self._called, seconds)
+            while not self._called and (left := self._next - time.monotonic()) > 0:
+                self._condition.wait(left)
             self._called = False
+            self._next = time.monotonic() + TICK_SECONDS
 
 
 class Pool:
@@ -86,8 +90,7 @@ class Pool:
     def _run(self, crew: Crew) -> None:
         while not self._stopping.is_set():
             self._work(crew)
-            # If nobody calls, all of them together still check once a second.
-            self._bells[crew].wait(TICK_SECONDS * crew.threads)
+            self._bells[crew].wait()
 
     def _work(self, crew: Crew) -> None:
         """Do what is due until nothing is."""

@@ -49,6 +49,7 @@ DESCRIPTION = """Likewise learns which images people perceive as similar, and wh
   Something that belongs to another account gets 404, as if it did not exist.
 - **Lists** come in pages: send `limit`, and as `after` the `next` value of the previous page.
 - **POST** accepts an `Idempotency-Key`: a repeated request takes effect only once.
+- **Requests made from `/docs/api`** are real. If you are signed in, they need no authorization.
 """
 MEANINGS = {
     "400": "The request body does not match its content type.",

@@ -93,7 +93,7 @@ class DueWork(Generic[Attempt, Outcome]):
 
     def claim(self, busy: Collection[UUID] = ()) -> Attempt | None:
         """Claim the next row that is due, unless it belongs to an account in `busy`. None if there
-        is none."""
+        is none, or if all of the first ROWS_AT_ONCE were parked or put off."""
         for _ in range(ROWS_AT_ONCE):
             with transaction() as session:
                 row_id = session.scalar(
@@ -149,8 +149,9 @@ class WorkQueue:
         self._lock = threading.Lock()
 
     def do_next(self, claimed: Callable[[], None] = lambda: None) -> bool:
-        """Do one piece of work that is due, after a call of `claimed`. Returns False if there is
-        none.
+        """Do one piece of work that is due. Returns False if there is none.
+
+        claimed: called when a piece was claimed, before the work begins
 
         The kinds of work are tried in random order, so that much work of one kind does not delay
         the others.

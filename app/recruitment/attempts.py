@@ -79,14 +79,15 @@ def due_rows(
 ) -> Select[UUID]:
     """Select the ids of calls or payments that are due, first come first, except those of the
     accounts in `busy`."""
-    due = select(table.id).where(table.state.in_(UNFINISHED), table.due_at <= func.now(), *which)
+    unfinished = table.state.in_(map(as_literal, UNFINISHED))
+    due = select(table.id).where(unfinished, table.due_at <= func.now(), *which)
     due = due.where(table.recruitment_id.not_in(recruitments_of(busy))) if busy else due
     return due.order_by(table.due_at)
 
 
 def as_literal(word: str) -> ColumnElement[str]:
-    """Return a word that is sent as a part of the statement: partial indexes match no
-    parameters."""
+    """Return a word that is sent as a part of the statement: a plan for any parameters cannot use a
+    partial index."""
     return literal_column(f"'{word}'", String)
 
 

@@ -20,13 +20,18 @@ _polls = WorkQueue(POLLS, most=POLLS_AT_ONCE)
 
 
 def work_once(claimed: Callable[[], None] = lambda: None) -> bool:
-    """Make one request that is due, after a call of `claimed`. Returns False if there is none."""
+    """Make one request that is due. Returns False if there is none.
+
+    claimed: called when the request was claimed, before it is made
+    """
     return _requests.do_next(claimed)
 
 
 def poll_once(claimed: Callable[[], None] = lambda: None) -> bool:
-    """Check the platform of one recruitment that is due, after a call of `claimed`. Returns False
-    if there is none."""
+    """Check the platform of one recruitment that is due. Returns False if there is none.
+
+    claimed: called when the recruitment was claimed, before the check
+    """
     return _polls.do_next(claimed)
 
 

@@ -212,7 +212,10 @@ _queue = WorkQueue(DELIVERIES, most=AT_ONCE)
 
 
 def deliver_next(claimed: Callable[[], None] = lambda: None) -> bool:
-    """Send one due delivery, after a call of `claimed`. Returns False if there is none."""
+    """Send one due delivery. Returns False if there is none.
+
+    claimed: called when the delivery was claimed, before it is sent
+    """
     return _queue.do_next(claimed)
 
 

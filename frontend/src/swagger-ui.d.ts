@@ -1,4 +1,4 @@
-/** The types name the package's bundles; this is the file of one of them. */
+/** The package's types cover its main entry, which needs Node, and not this file of it. */
 declare module 'swagger-ui-dist/swagger-ui-es-bundle.js' {
   import type { SwaggerUIBundle } from 'swagger-ui-dist';
   const SwaggerUI: SwaggerUIBundle;

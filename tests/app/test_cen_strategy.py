@@ -1,5 +1,6 @@
 """The CEN strategy: rounds in shares, going on from the previous model, insight."""
 
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,11 @@ def learn(data: LearningData, **settings: Any) -> Learned:
 
 
 DATA = some_data()
-LEARNED = learn(DATA)
+
+
+@cache
+def first_learned() -> Learned:
+    return learn(DATA)
 
 
 def named(learned: Learned) -> dict[str, int]:
@@ -69,37 +74,40 @@ def stored(learned: Learned, folder: Path, n_answers: int) -> PreviousModel:
 
 
 def test_attributes_are_named_and_annotators_told_apart() -> None:
-    assert sorted(named(LEARNED)) == ["colour", "size"]
-    assert LEARNED.insight is not None
+    first = first_learned()
+    assert sorted(named(first)) == ["colour", "size"]
+    assert first.insight is not None
     own = CROWD.preferences.argmax(axis=1)
-    numbers = [named(LEARNED)[name] for name in TABLE]
-    for annotator in LEARNED.insight["annotators"]:
+    numbers = [named(first)[name] for name in TABLE]
+    for annotator in first.insight["annotators"]:
         assert int(np.argmax(annotator["preference"])) == numbers[own[annotator["annotator"]]]
         assert annotator["agreement"] > 0.6
 
 
 def test_what_is_shown_of_attributes_comes_with_its_certainty() -> None:
-    assert LEARNED.insight is not None
-    assert LEARNED.insight["structure"] == "attributes"
-    assert LEARNED.insight["held_out_answers"] > 0
-    shares = [attribute["share"] for attribute in LEARNED.insight["attributes"]]
-    assert LEARNED.insight["none_share"] == pytest.approx(1 - sum(shares), abs=1e-4)
-    for attribute in LEARNED.insight["attributes"]:
+    first = first_learned()
+    assert first.insight is not None
+    assert first.insight["structure"] == "attributes"
+    assert first.insight["held_out_answers"] > 0
+    shares = [attribute["share"] for attribute in first.insight["attributes"]]
+    assert first.insight["none_share"] == pytest.approx(1 - sum(shares), abs=1e-4)
+    for attribute in first.insight["attributes"]:
         assert attribute["columns"] == [attribute["index"]], "two values stand on one line"
         assert attribute["clusters"] == []
         assert attribute["confidence"] > 0.99
         assert 0 < attribute["share_error"] < 0.1
-        own = TABLE["colour" if attribute["index"] == named(LEARNED)["colour"] else "size"]
+        own = TABLE["colour" if attribute["index"] == named(first)["colour"] else "size"]
         groups = np.array(attribute["example"]["groups"])
         shown = own[attribute["example"]["images"]]
         assert ((shown[:, None] == shown) == (groups[:, None] == groups)).mean() > 0.9
 
 
 def test_what_annotators_used_is_what_their_words_say() -> None:
-    assert LEARNED.insight is not None
-    colour, who = named(LEARNED)["colour"], DATA.all_answers.annotators
+    first = first_learned()
+    assert first.insight is not None
+    colour, who = named(first)["colour"], DATA.all_answers.annotators
     about_colour = np.array([bool({"red", "blue"} & set(words)) for words in DATA.words])
-    for annotator in LEARNED.insight["annotators"]:
+    for annotator in first.insight["annotators"]:
         own = about_colour[who == annotator["annotator"]]
         # One answer of an annotator's fifteen may have groups that fit both.
         assert annotator["used"][colour] == pytest.approx(own.mean(), abs=0.07)
@@ -108,15 +116,16 @@ def test_what_annotators_used_is_what_their_words_say() -> None:
 
 
 def test_each_answer_has_the_attribute_that_its_words_say() -> None:
-    assert LEARNED.answer_attributes is not None
-    answers, numbers = DATA.all_answers, named(LEARNED)
+    first = first_learned()
+    assert first.answer_attributes is not None
+    answers, numbers = DATA.all_answers, named(first)
     keys = [
         answer_key(int(who), images.tolist(), groups.tolist())
         for who, images, groups in zip(
             answers.annotators, answers.images, answers.groups, strict=True
         )
     ]
-    attributes = LEARNED.answer_attributes.find(keys)
+    attributes = first.answer_attributes.find(keys)
     expected = [
         numbers["colour" if {"red", "blue"} & set(words) else "size"] for words in DATA.words
     ]
@@ -183,7 +192,7 @@ def test_rounds_have_the_shares_of_the_settings() -> None:
 
 
 def test_grids_about_one_attribute_spread_on_it() -> None:
-    wanted = named(LEARNED)["size"]
+    wanted = named(first_learned())["size"]
     learned = learn(DATA, attribute_share=1.0, uncertain_share=0.0, focus=wanted)
     grids = learned.select_grids(12, 2)
     assert set(grids.attributes) == {wanted}
@@ -218,21 +227,23 @@ def test_an_attribute_of_a_stray_answer_is_none() -> None:
 def test_attributes_keep_the_numbers_of_the_previous_model(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    more = some_data(132, previous=stored(LEARNED, tmp_path, 120))
+    first = first_learned()
+    more = some_data(132, previous=stored(first, tmp_path, 120))
     warm = learn(more)
     assert warm.notes == {"from_version": 1}
-    assert named(warm) == named(LEARNED)
+    assert named(warm) == named(first)
 
 
 def test_attributes_keep_their_numbers_after_twice_the_answers(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    more = some_data(260, seed=5, previous=stored(LEARNED, tmp_path, 120))
+    first = first_learned()
+    more = some_data(260, seed=5, previous=stored(first, tmp_path, 120))
     cold = learn(more)
     assert cold.notes == {"from_version": 1}
-    assert named(cold) == named(LEARNED)
+    assert named(cold) == named(first)
     for number in named(cold).values():
-        both = np.corrcoef(cold.embedding[:, number], LEARNED.embedding[:, number])
+        both = np.corrcoef(cold.embedding[:, number], first.embedding[:, number])
         assert both[0, 1] > 0.9
 
 
@@ -244,7 +255,7 @@ def test_without_the_previous_models_files_the_answers_suffice(
         put_object("models/test/garbled/model/model.json", b"{")
         put_object("models/test/garbled/model/arrays.safetensors", b"")
     if broken == "torn":
-        stored(LEARNED, tmp_path / broken, 100)
+        stored(first_learned(), tmp_path / broken, 100)
         put_object("models/test/torn/model/arrays.safetensors", b"\xff" * 40)
     previous = PreviousModel(1, 100, {}, f"models/test/{broken}")
     learned = learn(some_data(60, previous=previous))

@@ -85,7 +85,7 @@ def test_the_indexes_match_the_statements_as_they_are_sent(bonuses: list[UUID]) 
     assert "kind = 'bonus'" in bonuses_due
     assert "state IN ('due', 'running')" in bonuses_due
     assert "state IN ('running', 'parked')" in bonuses_due
-    assert "state IN ('due', 'running')" in calls_due
+    assert calls_due.count("state IN ('due', 'running')") == 2
     assert "action != 'exclude'" in calls_due
 
 

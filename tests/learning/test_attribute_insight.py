@@ -1,8 +1,11 @@
 """Facts about what is shown of attributes: columns, clusters and levels, example grids, words."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
+from learning.arrays import FloatArray
 from learning.attribute_insight import attribute_columns, attribute_insight, image_clusters
 from learning.baselines import PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
@@ -28,15 +31,29 @@ def a_nominal_crowd() -> tuple[Groupings, list[list[str]]]:
 
 
 ANSWERS, WORDS = a_nominal_crowd()
-MODEL = ContextEmbeddingNetwork(n_dimensions=6, random_state=0).fit(ANSWERS)
-PROBABILITY = MODEL.attribute_probability(ANSWERS)
-MAIN = int(MODEL.attribute_share_.argmax())
+
+
+@cache
+def fitted_model() -> ContextEmbeddingNetwork:
+    return ContextEmbeddingNetwork(n_dimensions=6, random_state=0).fit(ANSWERS)
+
+
+@cache
+def probability() -> FloatArray:
+    return fitted_model().attribute_probability(ANSWERS)
+
+
+@cache
+def main_attribute() -> int:
+    return int(fitted_model().attribute_share_.argmax())
 
 
 def test_an_attribute_without_an_order_has_a_cluster_for_each_value() -> None:
-    [insight] = attribute_insight(MODEL, ANSWERS, PROBABILITY, WORDS, [MAIN])
+    [insight] = attribute_insight(fitted_model(), ANSWERS, probability(), WORDS, [main_attribute()])
     assert not insight.ordered
-    assert set(insight.columns) <= set(np.flatnonzero(MODEL.dimension_attribute_ == MAIN))
+    assert set(insight.columns) <= set(
+        np.flatnonzero(fitted_model().dimension_attribute_ == main_attribute())
+    )
     assert [cluster.size for cluster in insight.clusters] == [10] * 5
     for cluster in insight.clusters:
         assert len(set(KIND[list(cluster.images)])) == 1
@@ -45,7 +62,7 @@ def test_an_attribute_without_an_order_has_a_cluster_for_each_value() -> None:
 
 
 def test_an_example_grid_shows_the_groups_of_an_answer_about_the_attribute() -> None:
-    [insight] = attribute_insight(MODEL, ANSWERS, PROBABILITY, WORDS, [MAIN])
+    [insight] = attribute_insight(fitted_model(), ANSWERS, probability(), WORDS, [main_attribute()])
     assert insight.example is not None
     images, groups = np.array(insight.example.images), np.array(insight.example.groups)
     assert len(set(images.tolist())) == len(images) == 12
@@ -77,14 +94,14 @@ def test_images_in_one_or_two_places_are_as_many_clusters() -> None:
 
 def test_without_words_clusters_have_none() -> None:
     blank: list[list[str]] = [[] for _ in range(N_GRIDS)]
-    [insight] = attribute_insight(MODEL, ANSWERS, PROBABILITY, blank, [MAIN])
+    [insight] = attribute_insight(fitted_model(), ANSWERS, probability(), blank, [main_attribute()])
     assert {cluster.words for cluster in insight.clusters} == {()}
 
 
 def test_an_attribute_that_no_column_shows_is_refused() -> None:
-    free = next(k for k in range(6) if k not in MODEL.dimension_attribute_)
+    free = next(k for k in range(6) if k not in fitted_model().dimension_attribute_)
     with pytest.raises(ValueError, match=f"attribute {free}"):
-        attribute_insight(MODEL, ANSWERS, PROBABILITY, WORDS, [free])
+        attribute_insight(fitted_model(), ANSWERS, probability(), WORDS, [free])
 
 
 def test_the_published_network_has_a_column_for_each_attribute() -> None:
@@ -104,8 +121,8 @@ def test_what_an_annotator_used_is_the_mean_over_their_answers() -> None:
     own_answers = from_answers(
         ANSWERS.images.tolist(), ANSWERS.groups.tolist(), [0] + [1] * (N_GRIDS - 1), N_IMAGES, 6
     )
-    insight = annotator_insight(MODEL, own_answers)
-    probability = MODEL.attribute_probability(own_answers)
+    insight = annotator_insight(fitted_model(), own_answers)
+    probability = fitted_model().attribute_probability(own_answers)
     assert insight.used[0] == pytest.approx(probability[0])
     assert np.isnan(insight.used_error[0]).all(), "one answer has no standard error"
     assert insight.used[1] == pytest.approx(probability[1:].mean(axis=0))

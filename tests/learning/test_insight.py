@@ -1,6 +1,7 @@
 """Facts about what is told of annotators, and about their words for attributes."""
 
 import dataclasses
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 from learning.baselines import PaperContextEmbedding
 from learning.cen import ContextEmbeddingNetwork
 from learning.groupings import Groupings, from_answers
-from learning.insight import annotator_insight, repeated_judgements
+from learning.insight import AnnotatorInsight, annotator_insight, repeated_judgements
 from learning.queries import random_grids
 from learning.simulation import AttributeCrowd
 from learning.words import attribute_words
@@ -33,15 +34,23 @@ GRIDS = random_grids(N_GRIDS, 16, N_IMAGES, RNG)
 WHO = np.arange(N_GRIDS) % N_ANNOTATORS
 ANSWERED = [CROWD.answer(int(w), grid) for w, grid in zip(WHO, GRIDS, strict=True)]
 ANSWERS = Groupings(GRIDS, np.array([a.groups for a in ANSWERED]), WHO, N_IMAGES, N_ANNOTATORS + 1)
-MODEL = ContextEmbeddingNetwork(n_dimensions=3, random_state=0).fit(ANSWERS)
-INSIGHT = annotator_insight(MODEL, ANSWERS)
+
+
+@cache
+def fitted_model() -> ContextEmbeddingNetwork:
+    return ContextEmbeddingNetwork(n_dimensions=3, random_state=0).fit(ANSWERS)
+
+
+@cache
+def full_insight() -> AnnotatorInsight:
+    return annotator_insight(fitted_model(), ANSWERS)
 
 
 def dimension_of(name: str) -> int:
     codes = np.unique(TABLE[name], return_inverse=True)[1]
     if name == "mood":
         codes = (TABLE[name] == "sad").astype(np.int64)
-    spread = [abs(np.corrcoef(column, codes)[0, 1]) for column in MODEL.embedding_.T[:2]]
+    spread = [abs(np.corrcoef(column, codes)[0, 1]) for column in fitted_model().embedding_.T[:2]]
     return int(np.argmax(spread))
 
 
@@ -50,30 +59,30 @@ def test_each_kind_of_annotator_shows_its_preference() -> None:
     dimensions = [dimension_of(name) for name in TABLE]
     assert sorted(dimensions) == [0, 1]
     for annotator in range(9):
-        assert INSIGHT.preference[annotator].argmax() == dimensions[own[annotator]]
-        assert INSIGHT.preference[annotator].max() > 0.7
-    about_any = INSIGHT.preference.sum(axis=1)
+        assert full_insight().preference[annotator].argmax() == dimensions[own[annotator]]
+        assert full_insight().preference[annotator].max() > 0.7
+    about_any = full_insight().preference.sum(axis=1)
     assert about_any[:9].min() > 0.9
     assert about_any[9:12].max() < 0.5, "careless annotators look at no attribute"
 
 
 def test_careless_annotators_agree_less_and_are_told() -> None:
-    assert INSIGHT.agreement[:9].min() > 0.6
-    assert INSIGHT.agreement[9:12].max() < 0.4
-    assert INSIGHT.carelessness[9:12].min() > INSIGHT.carelessness[:9].max()
+    assert full_insight().agreement[:9].min() > 0.6
+    assert full_insight().agreement[9:12].max() < 0.4
+    assert full_insight().carelessness[9:12].min() > full_insight().carelessness[:9].max()
 
 
 def test_the_number_of_groups_is_counted() -> None:
     counted = [len(a.descriptions) for a, w in zip(ANSWERED, WHO, strict=True) if w == 5]
-    assert INSIGHT.n_groups[5] == pytest.approx(np.mean(counted))
-    assert INSIGHT.n_groups[:4].max() <= 2.0
+    assert full_insight().n_groups[5] == pytest.approx(np.mean(counted))
+    assert full_insight().n_groups[:4].max() <= 2.0
 
 
 def test_an_annotator_without_answers_has_nothing_to_tell() -> None:
-    assert INSIGHT.n_answers[N_ANNOTATORS] == 0
-    assert np.isnan(INSIGHT.agreement[N_ANNOTATORS])
-    assert np.isnan(INSIGHT.n_groups[N_ANNOTATORS])
-    assert np.isfinite(INSIGHT.preference[N_ANNOTATORS]).all()
+    assert full_insight().n_answers[N_ANNOTATORS] == 0
+    assert np.isnan(full_insight().agreement[N_ANNOTATORS])
+    assert np.isnan(full_insight().n_groups[N_ANNOTATORS])
+    assert np.isfinite(full_insight().preference[N_ANNOTATORS]).all()
 
 
 def test_consistency_compares_repeated_judgements() -> None:
@@ -90,8 +99,8 @@ def test_consistency_compares_repeated_judgements() -> None:
 
 def test_attributes_are_named_by_the_annotators_words() -> None:
     words = attribute_words(
-        MODEL.embedding_,
-        MODEL.attribute_probability(ANSWERS),
+        fitted_model().embedding_,
+        fitted_model().attribute_probability(ANSWERS),
         ANSWERS,
         [a.descriptions for a in ANSWERED],
     )
@@ -100,18 +109,18 @@ def test_attributes_are_named_by_the_annotators_words() -> None:
     mood_words = set(" ".join(mood.low + mood.high).split())
     assert {"cheerful", "sad"} <= mood_words
     assert not mood_words & {"tiny", "huge"}
-    places = MODEL.embedding_[:, dimension_of("size")]
+    places = fitted_model().embedding_[:, dimension_of("size")]
     tiny_is_low = places[TABLE["size"] == "tiny"].mean() < places.mean()
     assert size.low[0] == ("tiny" if tiny_is_low else "huge")
 
 
 def test_without_words_attributes_have_no_name() -> None:
-    probability = MODEL.attribute_probability(ANSWERS)
+    probability = fitted_model().attribute_probability(ANSWERS)
     blank = [["", "  "] for _ in range(N_GRIDS)]
-    words = attribute_words(MODEL.embedding_, probability, ANSWERS, blank)
+    words = attribute_words(fitted_model().embedding_, probability, ANSWERS, blank)
     assert [(w.low, w.high) for w in words] == [((), ())] * 3
     with pytest.raises(ValueError, match="1 lists of descriptions"):
-        attribute_words(MODEL.embedding_, probability, ANSWERS, [["a"]])
+        attribute_words(fitted_model().embedding_, probability, ANSWERS, [["a"]])
 
 
 def test_the_published_network_has_preferences_but_no_levels_of_detail() -> None:
@@ -121,7 +130,7 @@ def test_the_published_network_has_preferences_but_no_levels_of_detail() -> None
     assert np.isnan(insight.preference[-1]).all(), "the last one has no answers"
     assert np.isnan(insight.detail).all()
     assert np.isnan(insight.carelessness).all()
-    assert np.array_equal(insight.n_groups, INSIGHT.n_groups, equal_nan=True)
+    assert np.array_equal(insight.n_groups, full_insight().n_groups, equal_nan=True)
     same, predicted = ANSWERS.pair_labels() == 1, model.predict_same(ANSWERS)
     own = ANSWERS.annotators == 0
     agreeing = cohen_kappa_score(same[own].ravel(), predicted[own].ravel())

@@ -1,5 +1,6 @@
 """Facts about grids made to be about one attribute, and of images known least."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ from learning.simulation.scenes import celeba_like
 from learning.synthesis import distinct_rows, least_known_grids, vagueness
 
 SCENE = celeba_like(seed=0, n_grids=300)
-MODEL = ContextEmbeddingNetwork(n_starts=1, random_state=0).fit(SCENE.groupings)
+
+
+@cache
+def fitted_model() -> ContextEmbeddingNetwork:
+    return ContextEmbeddingNetwork(n_starts=1, random_state=0).fit(SCENE.groupings)
 
 
 def relative_spread(embedding: FloatArray, grids: IntArray) -> FloatArray:
@@ -28,18 +33,18 @@ def relative_spread(embedding: FloatArray, grids: IntArray) -> FloatArray:
 def test_grids_about_an_attribute_spread_on_it_and_little_on_others(
     attribute: int, method: str
 ) -> None:
-    grids = MODEL.synthesize_grids(
+    grids = fitted_model().synthesize_grids(
         20, 24, attribute, n_candidates=20_000, random_state=0, method=method
     )
     assert grids.shape == (20, 24)
     assert all(len(set(grid)) == 24 for grid in grids.tolist())
-    spread = relative_spread(MODEL.embedding_, grids)
+    spread = relative_spread(fitted_model().embedding_, grids)
     others = np.delete(spread, attribute)
     assert spread[attribute] > 1.02
     assert others.max() < (0.8 if method == "search" else 0.97)
     # And so they do in the attributes that the crowd really sees, not only in the model's.
     true = np.stack([a.positions for a in SCENE.crowd.attributes], axis=1)
-    match = np.abs(np.corrcoef(MODEL.embedding_.T, true.T)[:4, 4:]).argmax(axis=1)
+    match = np.abs(np.corrcoef(fitted_model().embedding_.T, true.T)[:4, 4:]).argmax(axis=1)
     seen = relative_spread(true, grids)
     margin = 0.03 if method == "search" else 0.0
     assert seen[match[attribute]] > np.delete(seen, match[attribute]).max() + margin
@@ -47,21 +52,23 @@ def test_grids_about_an_attribute_spread_on_it_and_little_on_others(
 
 def test_a_search_finds_clearer_grids_than_a_stream_of_as_many() -> None:
     def cost(method: str) -> float:
-        grids = MODEL.synthesize_grids(
+        grids = fitted_model().synthesize_grids(
             10, 24, 1, n_candidates=100_000, random_state=0, method=method
         )
-        spread = MODEL.embedding_[grids].std(axis=1) / MODEL.embedding_.std(axis=0)
+        spread = fitted_model().embedding_[grids].std(axis=1) / fitted_model().embedding_.std(
+            axis=0
+        )
         return float(vagueness(10 * spread, 1).mean())
 
     assert cost("search") < cost("stream")
 
 
 def test_grids_about_every_attribute_in_turn_use_many_images() -> None:
-    grids = MODEL.synthesize_grids(40, 24, random_state=0)
-    about = MODEL.embedding_[grids].std(axis=1) / MODEL.embedding_.std(axis=0)
+    grids = fitted_model().synthesize_grids(40, 24, random_state=0)
+    about = fitted_model().embedding_[grids].std(axis=1) / fitted_model().embedding_.std(axis=0)
     assert np.bincount(about.argmax(axis=1), minlength=4).min() >= 8
     assert len(np.unique(grids)) > 180
-    assert np.array_equal(grids, MODEL.synthesize_grids(40, 24, random_state=0))
+    assert np.array_equal(grids, fitted_model().synthesize_grids(40, 24, random_state=0))
 
 
 def test_the_papers_network_streams_through_its_context_encoder() -> None:
@@ -91,7 +98,7 @@ def test_the_papers_annotator_variant_has_no_context_to_stream_through() -> None
 
 
 def test_uncertain_grids_have_their_shape() -> None:
-    assert MODEL.uncertain_grids(3, 24, random_state=0).shape == (3, 24)
+    assert fitted_model().uncertain_grids(3, 24, random_state=0).shape == (3, 24)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +113,7 @@ def test_uncertain_grids_have_their_shape() -> None:
 )
 def test_impossible_wishes_are_refused(wish: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        MODEL.synthesize_grids(**({"n": 2, "grid_size": 24} | wish))
+        fitted_model().synthesize_grids(**({"n": 2, "grid_size": 24} | wish))
 
 
 def test_an_attribute_that_no_answer_is_about_is_refused() -> None:
