@@ -91,8 +91,12 @@ def no_connections(servers: Servers, system: System) -> Iterator[None]:
                     held.enter_context(psycopg.connect(servers.postgres.uri))
             except psycopg.OperationalError as error:
                 assert "too many clients" in str(error)  # noqa: PT017  # the loop's only end
-            query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
-            return watcher.execute(query, (name,)).fetchone() == (0,)
+            # A backend that was told to go holds its place until it is gone, and may go only now:
+            # that the system has none does not yet say that all places are taken.
+            query = """
+                SELECT count(*) = current_setting('max_connections')::int FROM pg_stat_activity
+                WHERE backend_type = 'client backend' AND datname <> %s"""
+            return watcher.execute(query, (name,)).fetchone() == (True,)
 
         wait_until("all connections to be held by others", all_taken)
         yield
