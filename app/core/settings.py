@@ -79,10 +79,10 @@ class Settings(BaseSettings):
     # go first.
     trainings_per_account: int = Field(default=2, ge=1, le=1_000)
     # How far trainings, and the web server's second process, give way to annotators' requests: Unix
-    # niceness, in sessions of their own. With 3 or 7 for the second process, annotators waited
-    # twice as long while one account asked for all it could get.
-    training_niceness: int = Field(default=15, ge=0, le=19)
-    heavy_niceness: int = Field(default=10, ge=0, le=19)
+    # niceness, in sessions of their own. Up to 12, Linux often lets them compute for 4 ms before
+    # a thread that wakes, and an annotator's request wakes dozens of times.
+    training_niceness: int = Field(default=19, ge=0, le=19)
+    heavy_niceness: int = Field(default=17, ge=0, le=19)
 
     max_upload_bytes: int = Field(default=512 * 2**20, ge=2**20)
     max_image_bytes: int = Field(default=32 * 2**20, ge=2**10)
