@@ -193,6 +193,7 @@ def _prepared_app(process: str) -> FastAPI:
     # every request would wait for that, a fifth of a second at a time.
     gc.collect()
     gc.freeze()
+    gc.enable()
     log_the_uncaught()
     return app
 

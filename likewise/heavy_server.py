@@ -5,6 +5,7 @@ with the process that started it and is restarted if it ends by itself.
 """
 
 import argparse
+import gc
 import logging
 import os
 import signal
@@ -136,6 +137,8 @@ def main() -> None:
     parser.add_argument("socket")
     options = parser.parse_args()
     _be_ended_first()
+    # Loading the application makes no garbage; app/main.py collects when it is loaded.
+    gc.disable()
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     config = uvicorn.Config(
         "app.main:served_heavy",

@@ -1,6 +1,7 @@
 """The web server: `python -m likewise.web_server`."""
 
 import argparse
+import gc
 import logging
 import signal
 from types import FrameType
@@ -40,6 +41,8 @@ def main() -> None:
     from app.core.connections import LimitedProtocol, RepetitionFilter, allow_descriptors
     from app.core.heavy import hand_over_to
 
+    # Loading the application makes no garbage; app/main.py collects when it is loaded.
+    gc.disable()
     LimitedProtocol.most_connections = allow_descriptors()
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RepetitionFilter())

@@ -30,7 +30,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
 
-from app.core.priority import share_with_backend
 from app.core.settings import get_settings
 from app.core.timestamps import read_all_times
 
@@ -107,7 +106,6 @@ def _engine(pool_size: int, max_overflow: int) -> Engine:
         connect_args={"connect_timeout": 10, "options": TIMEOUTS},
     )
     event.listen(engine, "connect", read_all_times)
-    event.listen(engine, "connect", share_with_backend)
     event.listen(engine, "handle_error", _without_row_values)
     return engine
 

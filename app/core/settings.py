@@ -79,8 +79,8 @@ class Settings(BaseSettings):
     # go first.
     trainings_per_account: int = Field(default=2, ge=1, le=1_000)
     # How far trainings, and the web server's second process, give way to annotators' requests: Unix
-    # niceness, in sessions of their own. Up to 12, Linux often lets them compute for 4 ms before
-    # a thread that wakes, and an annotator's request wakes dozens of times.
+    # niceness, in sessions of their own. Below 17, Linux sometimes lets them compute for up to
+    # 4 ms before a thread that wakes, and an annotator's request wakes dozens of times.
     training_niceness: int = Field(default=19, ge=0, le=19)
     heavy_niceness: int = Field(default=17, ge=0, le=19)
 

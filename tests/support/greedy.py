@@ -116,7 +116,7 @@ def _give_way() -> None:
     """Take only what the server leaves of the cores, nearly as if this ran on another machine.
 
     Linux shares the cores among sessions first, so that the niceness of a session of its own counts
-    as well (see workers/supervision.py).
+    as well (see app/core/priority.py).
     """
     os.nice(19)
     session = Path("/proc/self/autogroup")

@@ -12,12 +12,10 @@ import httpx
 import psutil
 import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
-from sqlalchemy import text
 
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.core.bodies import StrictRoute
-from app.core.database import transaction
 from app.core.heavy import AT_ONCE, is_heavy
 from app.core.priority import LOWEST
 from app.core.settings import Settings
@@ -75,22 +73,6 @@ def at_work(
     return campaign, annotator, path, process
 
 
-def backends() -> set[tuple[int, int]]:
-    """The niceness of PostgreSQL's processes that serve this database, and of their sessions."""
-    with transaction() as session:
-        here = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
-        pids = session.scalars(text(here)).all()
-    return {(psutil.Process(pid).nice(), niceness_of_session(pid)) for pid in pids}
-
-
-def niceness_of_session(pid: int) -> int:
-    """That of the process where Linux does not share the cores among sessions."""
-    group = Path(f"/proc/{pid}/autogroup")
-    if group.exists():
-        return int(group.read_text().rpartition(" ")[2])
-    return psutil.Process(pid).nice()
-
-
 @pytest.fixture
 def http(web: System) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=web.base_url, timeout=60) as client:
@@ -113,10 +95,9 @@ def test_it_gives_way_to_the_web_server_in_a_session_of_its_own(
     assert os.getsid(process.pid) == process.pid != os.getsid(server)
     lower = min(LOWEST, psutil.Process(server).nice() + HEAVY_NICENESS)
     wait_until("it to give way", lambda: process.nice() == lower)
-    wait_until("its session, too", lambda: niceness_of_session(process.pid) == lower)
-    # A session, too, is each of PostgreSQL's processes.
-    assert (lower, lower) in backends()
-    assert psutil.Process(server).nice() in {own for own, _ in backends()}
+    group = Path(f"/proc/{process.pid}/autogroup")
+    if group.exists():
+        wait_until("its session, too", lambda: group.read_text().endswith(f"nice {lower}\n"))
     usual = Settings.model_fields
     assert 0 < usual["heavy_niceness"].default < usual["training_niceness"].default
 
