@@ -7,7 +7,7 @@ from copy import copy
 from typing import Self
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_index_range
 
@@ -28,7 +28,8 @@ class AskedGrids:
         row, place = np.nonzero(self.grids >= 0)
         image = self.grids[row, place]
         shape = (self.n_images, len(self.grids))
-        self._shown = csr_array((np.ones(len(row), np.int32), (image, row)), shape=shape)
+        once = np.ones(len(row), np.int32)
+        self._shown = scipy.sparse.csr_array((once, (image, row)), shape=shape)
         self.views: FloatArray = np.bincount(image, minlength=self.n_images).astype(np.float64)
 
     def __len__(self) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from learning.arrays import FloatArray, IntArray, as_index_array
 
@@ -79,7 +78,7 @@ def silhouettes(X: ArrayLike, labels: ArrayLike, random_state: int = 0) -> Float
     is_sampled[sample] = True
     for start in range(0, len(points), _ROWS_AT_ONCE):
         rows = slice(start, min(start + _ROWS_AT_ONCE, len(points)))
-        total = cdist(points[rows], points[sample]) @ belongs
+        total = scipy.spatial.distance.cdist(points[rows], points[sample]) @ belongs
         own = assigned[rows]
         place = np.arange(len(own))
         others = sampled[own] - is_sampled[rows]
@@ -132,7 +131,7 @@ def matched(now: ArrayLike, before: ArrayLike) -> dict[int, int]:
         return {}
     shared = np.zeros((int(labels.max()) + 1, int(earlier.max()) + 1), np.int64)
     np.add.at(shared, (labels, earlier), 1)
-    mine, theirs = linear_sum_assignment(-shared)
+    mine, theirs = scipy.optimize.linear_sum_assignment(-shared)
     sizes, sizes_before = shared.sum(axis=1), shared.sum(axis=0)
     return {
         int(a): int(b)
@@ -160,7 +159,7 @@ def _typical(
     distances to the nearest of them, found greedily."""
     if len(members) > _TYPICAL_AMONG:
         members = np.sort(rng.permutation(members)[:_TYPICAL_AMONG])
-    far = cdist(points[members], points[members])
+    far = scipy.spatial.distance.cdist(points[members], points[members])
     nearest = np.full(len(members), np.inf)
     chosen: list[int] = []
     for _ in range(min(wanted, len(members))):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import orthogonal_procrustes
-from scipy.spatial.distance import pdist, squareform
 from threadpoolctl import threadpool_limits
 
 from learning.arrays import FloatArray, IntArray, check_count
@@ -87,7 +86,7 @@ def align(reference: ArrayLike, other: ArrayLike) -> Alignment:
     match, or if all images of one have one position.
     """
     first, second = (_unit(points) for points in _as_embeddings(reference, other))
-    turn, scale = orthogonal_procrustes(second, first)
+    turn, scale = scipy.linalg.orthogonal_procrustes(second, first)
     aligned = scale * second @ turn
     gaps = np.linalg.norm(first - aligned, axis=1)
     return Alignment(first, aligned, max(0.0, 1.0 - scale**2), gaps * np.sqrt(len(first)))
@@ -144,6 +143,7 @@ def _neighbours_of(points: FloatArray, asked: IntArray, k: int) -> IntArray:
 def _rank_figure(first: FloatArray, second: FloatArray) -> Figure:
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(first))[:_MOST_FOR_RANKS]
+    squareform, pdist = scipy.spatial.distance.squareform, scipy.spatial.distance.pdist
     far, other = squareform(pdist(first[rows])), squareform(pdist(second[rows]))
     error = jackknife_error(lambda kept: _rank_correlation(far, other, kept), len(rows))
     ranks, upper = _ranks(far), np.triu_indices(len(rows), 1)

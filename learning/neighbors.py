@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from learning.arrays import FloatArray, IntArray, check_count
 
@@ -64,7 +64,7 @@ def nearest_neighbors(points: FloatArray, k: int) -> IntArray:
 
 
 def _in_tree(points: FloatArray) -> Search:
-    tree = cKDTree(points)
+    tree = scipy.spatial.cKDTree(points)
 
     def search(asked: FloatArray, k: int) -> NDArray[np.integer]:
         # This takes a moment on one core, so other work on the machine should not wait for it.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_count, check_index_range
 from learning.asked import AskedGrids
@@ -254,4 +254,4 @@ def _mean_distance(embedding: FloatArray) -> float:
     step = max(1, -(-len(embedding) // _LOCALITY_SAMPLE))
     # Images are numbered in the order of upload, so a fixed shuffle makes the sample even.
     order = np.random.default_rng(0).permutation(len(embedding))[::step]
-    return float(pdist(embedding[order]).mean()) if len(order) > 1 else 0.0
+    return float(scipy.spatial.distance.pdist(embedding[order]).mean()) if len(order) > 1 else 0.0

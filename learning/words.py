@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
+import scipy
 
 from learning.arrays import FloatArray, IntArray
 from learning.groupings import Groupings
@@ -103,7 +103,7 @@ def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[t
     except ValueError:
         # scikit-learn raises "empty vocabulary" if nobody has written a word.
         return [()] * n_cells
-    cells = np.asarray((csr_matrix(weights).T @ counts).todense())
+    cells = np.asarray((scipy.sparse.csr_matrix(weights).T @ counts).todense())
     vocabulary = vectorizer.get_feature_names_out().tolist()
     return [_telling(cells, cell, vocabulary, n_words) for cell in range(n_cells)]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
@@ -152,7 +152,7 @@ def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> b
     buffer = io.BytesIO()
     np.savez_compressed(
         buffer,
-        dissimilarities=pdist(_vectors(rows))[None, :],
+        dissimilarities=scipy.spatial.distance.pdist(_vectors(rows))[None, :],
         filenames=np.array([image.filename for image, _ in rows], np.str_),
         measure=np.array("Euclidean"),
     )

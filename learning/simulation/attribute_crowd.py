@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 
 from learning.arrays import (
     BoolArray,
@@ -200,7 +200,7 @@ class AttributeCrowd:
         if self.salience:
             z = (self._spread(images) - self._spread_mean) / self._spread_deviation
             log_odds = log_odds + self.salience * z
-        return np.asarray(softmax(log_odds, axis=1))
+        return np.asarray(scipy.special.softmax(log_odds, axis=1))
 
     def _spread(self, images: IntArray) -> FloatArray:
         present = images >= 0

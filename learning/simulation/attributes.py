@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from learning.arrays import FloatArray
 
@@ -67,7 +67,7 @@ class GradedAttribute:
         if perception == 0:
             return np.asarray(np.eye(len(cuts) + 1)[np.searchsorted(cuts, self.positions)])
         edges = np.concatenate([[-np.inf], cuts, [np.inf]])
-        below = ndtr((edges[None, :] - self.positions[:, None]) / perception)
+        below = scipy.special.ndtr((edges[None, :] - self.positions[:, None]) / perception)
         return np.asarray(np.diff(below, axis=1))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from learning.arrays import FloatArray
 from learning.neighbors import nearest_neighbors
@@ -23,7 +23,7 @@ def true_distances(crowd: Crowd) -> FloatArray:
     of all annotators' answers in which the two would be apart. Raises TypeError for another crowd.
     """
     if isinstance(crowd, FeatureCrowd):
-        return np.asarray(cdist(crowd.features, crowd.features))
+        return np.asarray(scipy.spatial.distance.cdist(crowd.features, crowd.features))
     if isinstance(crowd, AttributeCrowd):
         return _apart(crowd)
     raise TypeError(f"a {type(crowd).__name__} has no known truth")
