@@ -15,10 +15,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from uuid import UUID
 
-from setproctitle import setproctitle
-
 from app.core.priority import give_way
 
+NAME = "trainer"
 # The exit code of a training whose worker has ended.
 ORPHANED = 70
 _context = multiprocessing.get_context("forkserver")
@@ -52,11 +51,18 @@ def _train(campaign_id: str, job_id: str, epoch: int, niceness: int, output: str
     threading.Thread(target=_end_with_worker, args=(os.getppid(),), daemon=True).start()
     os.setsid()
     give_way(os.getpid(), niceness)
-    setproctitle(f"{sys.executable} -m workers.trainer {campaign_id} {job_id} {epoch}")
+    _name_process()
     # The server has loaded it; the worker, which also imports this module, never does.
     from workers.trainer import main
 
     main(UUID(campaign_id), UUID(job_id), epoch)
+
+
+def _name_process() -> None:
+    """For process lists, where Linux lets a process choose."""
+    name = Path("/proc/self/comm")
+    if name.exists():
+        name.write_text(NAME)
 
 
 def _end_with_worker(server: int) -> None:
