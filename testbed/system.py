@@ -21,7 +21,6 @@ from likewise.web_server import VARIABLES, command
 from testbed.leaks import leaks_in_logs, secrets_now
 from testbed.servers import ROOT
 from testbed.settings import used_here
-from workers.training_process import NAME
 
 # A training gives way to all else, so that it may take long where tests share two cores.
 WAIT_SECONDS = 240.0
@@ -108,7 +107,7 @@ class System:
         if worker not in self.processes:
             return []
         children = psutil.Process(self.processes[worker].pid).children(recursive=True)
-        return [child for child in children if _name(child) == NAME]
+        return [child for child in children if "workers.trainer" in _command(child)]
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
@@ -143,10 +142,10 @@ class System:
         self.valkey.stop()
 
 
-def _name(process: psutil.Process) -> str:
+def _command(process: psutil.Process) -> str:
     """Empty for one that has just ended."""
     try:
-        return process.name()
+        return " ".join(process.cmdline())
     except psutil.Error:
         return ""
 
