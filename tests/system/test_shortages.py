@@ -91,7 +91,7 @@ def no_connections(servers: Servers, system: System) -> Iterator[None]:
                     held.enter_context(psycopg.connect(servers.postgres.uri))
             except psycopg.OperationalError as error:
                 assert "too many clients" in str(error)  # noqa: PT017  # the loop's only end
-            # A backend that was told to go holds its place until it is gone, and may go only now:
+            # A backend that was asked to end holds its place until it has ended, maybe only now:
             # that the system has none does not yet say that all places are taken.
             query = """
                 SELECT count(*) = current_setting('max_connections')::int FROM pg_stat_activity
