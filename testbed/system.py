@@ -21,6 +21,7 @@ from likewise.web_server import VARIABLES, command
 from testbed.leaks import leaks_in_logs, secrets_now
 from testbed.servers import ROOT
 from testbed.settings import used_here
+from workers.training_process import NAME
 
 # A training gives way to all else, so that it may take long where tests share two cores.
 WAIT_SECONDS = 240.0
@@ -107,7 +108,7 @@ class System:
         if worker not in self.processes:
             return []
         children = psutil.Process(self.processes[worker].pid).children(recursive=True)
-        return [child for child in children if "workers.trainer" in _command(child)]
+        return [child for child in children if _name(child) == NAME]
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
@@ -142,10 +143,10 @@ class System:
         self.valkey.stop()
 
 
-def _command(process: psutil.Process) -> str:
+def _name(process: psutil.Process) -> str:
     """Empty for one that has just ended."""
     try:
-        return " ".join(process.cmdline())
+        return process.name()
     except psutil.Error:
         return ""
 

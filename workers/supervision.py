@@ -1,18 +1,19 @@
 """Runs a job in a separate process, under a lease that is renewed while the process lives.
 
-A separate process can be killed, returns its memory, and keeps torch out of Celery: torch hangs in
-a child forked from a process that has used it.
+A separate process can be killed, returns its memory, and keeps torch out of Celery.
 """
 
 import logging
 import os
 import re
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import IO
 from uuid import UUID
 
@@ -22,10 +23,10 @@ from sqlalchemy.exc import DBAPIError
 from app.core.database import transaction
 from app.core.errors import LostLease
 from app.core.outages import through_outages
-from app.core.priority import give_way
 from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import claim_job, fail_job, release_job, renew_lease
+from workers import training_process
 
 logger = logging.getLogger(__name__)
 _stopping = threading.Event()
@@ -56,56 +57,74 @@ def supervise_job(job_id: UUID) -> None:
         logger.info("job %s is not available, nothing to do", job_id)
         return
     logger.info("job %s: attempt %d, epoch %d", job.id, job.attempts, job.epoch)
-    with tempfile.TemporaryFile() as errors:
-        child = _start(job, errors)
-        try:
-            give_way(child.pid, get_settings().training_niceness)
-            outcome = _watch(job, child)
-        finally:
-            _end(child)
-        _record(job, child.returncode, outcome, errors)
+    with tempfile.NamedTemporaryFile(prefix="likewise-training-") as errors:
+        with _lease(job) as lost:
+            child = training_process.start(
+                job.campaign_id,
+                job.id,
+                job.epoch,
+                niceness=get_settings().training_niceness,
+                output=Path(errors.name),
+            )
+            try:
+                outcome = _watch(child, lost)
+            finally:
+                returncode = _end(child)
+        _record(job, returncode, outcome, errors)
 
 
-def _start(job: Job, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "workers.trainer", str(job.campaign_id), str(job.id)]
-    arguments = [str(job.epoch), str(os.getpid())]
-    return subprocess.Popen(
-        [*command, *arguments], stderr=errors, stdin=subprocess.DEVNULL, start_new_session=True
-    )
+@contextmanager
+def _lease(job: Job) -> Iterator[threading.Event]:
+    """Renew the lease during the block, also while the process is being started; yields an event
+    that is set when another worker has taken the job over."""
+    lost, over = threading.Event(), threading.Event()
 
-
-def _watch(job: Job, child: subprocess.Popen[bytes]) -> str:
-    """Wait for the child while renewing the lease, and return why the wait ended."""
-    settings = get_settings()
-    started = renewed = time.monotonic()
-    while child.poll() is None:
-        now = time.monotonic()
-        if _stopping.is_set():
-            return "stopping"
-        if now - started > settings.job_time_limit_seconds:
-            return "time_limit"
-        if now - renewed > settings.job_lease_seconds / 4:
-            renewed = now
+    def renew() -> None:
+        while not over.wait(get_settings().job_lease_seconds / 4):
             try:
                 with transaction() as session:
                     renew_lease(session, job.id, job.epoch)
             except LostLease:
-                return "lost"
+                lost.set()
+                return
             except DBAPIError as error:
                 # The database may be back before the lease ends, and the epoch protects the result.
                 logger.warning("job %s: lease not renewed: %s", job.id, error)
-        time.sleep(POLL_SECONDS)
+
+    renewing = threading.Thread(target=renew, name=f"lease of job {job.id}", daemon=True)
+    renewing.start()
+    try:
+        yield lost
+    finally:
+        over.set()
+        renewing.join()
+
+
+def _watch(child: BaseProcess, lost: threading.Event) -> str:
+    """Wait for the child, and return why the wait ended."""
+    limit, started = get_settings().job_time_limit_seconds, time.monotonic()
+    while child.is_alive():
+        if _stopping.is_set():
+            return "stopping"
+        if time.monotonic() - started > limit:
+            return "time_limit"
+        if lost.is_set():
+            return "lost"
+        child.join(POLL_SECONDS)
     return "ended"
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    if child.poll() is None:
-        child.kill()
-    child.wait()
+def _end(child: BaseProcess) -> int:
+    """Kill it unless it has ended; returns its exit code, negative for a signal."""
+    child.kill()
+    child.join()
+    assert child.exitcode is not None
+    returncode = child.exitcode
+    child.close()
+    return returncode
 
 
 def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
-    errors.seek(0)
     output = errors.read()[-8000:].decode(errors="replace").strip()
     if output:
         logger.info("output of job %s:\n%s", job.id, output)

@@ -1,14 +1,10 @@
-"""The training process: `python -m workers.trainer CAMPAIGN JOB EPOCH PARENT`.
+"""What a training process does (workers/training_process.py).
 
 It exits with 0 if the model was published or the failure was recorded. Anything else is a crash,
 which the supervising task records.
 """
 
 import logging
-import os
-import sys
-import threading
-import time
 import traceback
 from uuid import UUID
 
@@ -25,10 +21,9 @@ RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run}
 logger = logging.getLogger(__name__)
 
 
-def main(campaign_id: UUID, job_id: UUID, epoch: int, parent: int) -> None:
+def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     """Do the job. An error in the data is recorded as final, because trying again would not
     help."""
-    _die_with_parent(parent)
     try:
         kind = through_outages(f"job {job_id}: reading its kind", lambda: _kind_of(job_id))
         RUNNERS[kind](campaign_id, job_id, epoch)
@@ -51,22 +46,3 @@ def _kind_of(job_id: UUID) -> str:
 def _fail(job_id: UUID, epoch: int, reason: str) -> None:
     with transaction() as session:
         fail_job(session, job_id, epoch, reason, retry=False)
-
-
-def _die_with_parent(parent: int) -> None:
-    """End this process when the Celery worker dies, so that no orphan keeps a core busy."""
-
-    # The parent's id is passed in, not looked up, because the worker may have died while this
-    # process was loading.
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(70)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-if __name__ == "__main__":
-    # The supervising task logs this output, redacted.
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

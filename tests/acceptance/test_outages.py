@@ -44,6 +44,14 @@ RESUMED_SECONDS = 15.0
 RETRAINED_SECONDS = 60.0 if FULL else WAIT_SECONDS
 # How long a server is away.
 AWAY_SECONDS = 3.0
+# A training without a worker.
+TRAINER = """
+import logging, sys
+from uuid import UUID
+from workers.trainer import main
+logging.basicConfig(level=logging.INFO)
+main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]))
+"""
 QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
 
 
@@ -175,9 +183,8 @@ def test_a_training_that_begins_while_postgresql_is_away_waits_for_it(
         campaign, number, epoch = str(job.campaign_id), str(job.id), str(job.epoch)
         stop_at_once(own_servers)
         try:
-            parent = str(os.getpid())
             trainer = subprocess.Popen(
-                [sys.executable, "-m", "workers.trainer", campaign, number, epoch, parent],
+                [sys.executable, "-c", TRAINER, campaign, number, epoch],
                 cwd=ROOT,
                 env={**os.environ, **values},
                 stderr=subprocess.PIPE,

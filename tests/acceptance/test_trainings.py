@@ -16,7 +16,7 @@ import psutil
 import pytest
 from celery import Celery
 from redis import Redis
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
@@ -104,18 +104,37 @@ def ask_for_learning(campaign: Campaign, watermark: int = N_ANSWERS) -> UUID:
         return request_job(session, campaign.id, watermark).id
 
 
-def the_trainer(system: System, worker: str = "worker") -> psutil.Process:
-    return wait_until("a training", lambda: next(iter(system.trainers(worker)), None))
+def the_trainer(system: System) -> psutil.Process:
+    """Of any worker."""
+    workers = ("worker", "worker-2")
+    return wait_until(
+        "a training", lambda: next((one for w in workers for one in system.trainers(w)), None)
+    )
 
 
 @contextmanager
-def frozen(*processes: psutil.Process) -> Iterator[None]:
-    for process in processes:
-        process.suspend()
-    try:
+def no_training_gets_far() -> Iterator[None]:
+    """A training waits, before it changes anything, where it reads the campaign's last model."""
+    with transaction() as session:
+        session.execute(text("LOCK TABLE model IN ACCESS EXCLUSIVE MODE"))
         yield
+
+
+@contextmanager
+def training_frozen(
+    system: System, campaign: Campaign, *others: psutil.Process, wishes: int = 1
+) -> Iterator[psutil.Process]:
+    """Learning is asked for, so often at once, and its process is stopped before it changes
+    anything, as others are with it."""
+    with no_training_gets_far():
+        at_once(wishes, lambda _: ask_for_learning(campaign), range(wishes))
+        trainer = the_trainer(system)
+        for process in (trainer, *others):
+            process.suspend()
+    try:
+        yield trainer
     finally:
-        for process in processes:
+        for process in (trainer, *others):
             if process.is_running():
                 process.resume()
 
@@ -128,9 +147,10 @@ def test_a_training_gives_way_to_all_other_processes(servers: Servers, tmp_path:
         running_system(values, tmp_path, "worker", "dispatcher") as system,
         used_here(system.environment),
     ):
-        ask_for_learning(an_answered_campaign())
-        trainer = the_trainer(system)
-        _gives_way(trainer)
+        campaign = an_answered_campaign()
+        with no_training_gets_far():
+            ask_for_learning(campaign)
+            _gives_way(the_trainer(system))
 
 
 def _gives_way(trainer: psutil.Process) -> None:
@@ -145,16 +165,13 @@ def _gives_way(trainer: psutil.Process) -> None:
 def test_a_message_that_comes_again_during_the_training_starts_nothing(system: System) -> None:
     system.start("worker-2")
     campaign = an_answered_campaign()
-    job_id = ask_for_learning(campaign)
-    worker = wait_until(
-        "a training", lambda: next((w for w in ("worker", "worker-2") if system.trainers(w)), None)
-    )
     broker = Celery(broker=system.valkey.url)
     begun = {name: len(system.log(name)) for name in ("worker", "worker-2")}
-    with frozen(the_trainer(system, worker)), Redis.from_url(system.valkey.url) as valkey:
+    with training_frozen(system, campaign), Redis.from_url(system.valkey.url) as valkey:
+        [job] = jobs()
         for _ in range(10):
-            broker.send_task(LEARN_TASK, kwargs={"job_id": str(job_id)}, queue="learning")
-        other = "worker-2" if worker == "worker" else "worker"
+            broker.send_task(LEARN_TASK, kwargs={"job_id": str(job.id)}, queue="learning")
+        other = "worker" if system.trainers("worker-2") else "worker-2"
         wait_until("all messages to be taken", lambda: valkey.llen("learning") == 0)
         wait_until("them to be read", lambda: REFUSED in system.log(other)[begun[other] :])
         assert not system.trainers(other)
@@ -175,9 +192,8 @@ def test_a_message_whose_visibility_runs_out_is_one_training(
     system.empty_redis()
     system.start("worker", IMPATIENT)
     busy, second = an_answered_campaign(), an_answered_campaign("bob@example.org")
-    ask_for_learning(busy)
     began = time.monotonic()
-    with frozen(the_trainer(system)), Redis.from_url(system.valkey.url) as valkey:
+    with training_frozen(system, busy), Redis.from_url(system.valkey.url) as valkey:
         # All tests of this module write to it.
         begun = len(system.log("worker"))
         ask_for_learning(second)
@@ -200,9 +216,8 @@ def test_a_message_whose_visibility_runs_out_is_one_training(
 
 def test_a_zombie_publishes_nothing_when_it_wakes_up(system: System) -> None:
     campaign = an_answered_campaign()
-    ask_for_learning(campaign)
-    zombie = the_trainer(system)
-    with frozen(zombie, psutil.Process(system.processes["worker"].pid)):
+    worker = psutil.Process(system.processes["worker"].pid)
+    with training_frozen(system, campaign, worker) as zombie:
         system.start("worker-2")
         wait_until("another worker's model", lambda: models(campaign))
         [newest] = models(campaign)
@@ -213,16 +228,19 @@ def test_a_zombie_publishes_nothing_when_it_wakes_up(system: System) -> None:
 
 
 def test_a_training_that_dies_again_and_again_ends_and_blocks_nobody(system: System) -> None:
-    campaign, other = an_answered_campaign(), an_answered_campaign("bob@example.org")
+    # The training takes seconds, in which it is found.
+    campaign = an_answered_campaign(kind="grid", strategy="cen")
+    other = an_answered_campaign("bob@example.org")
     ask_for_learning(campaign)
     killed: set[int] = set()
 
     def has_failed() -> bool:
-        for trainer in system.trainers():
+        trainers = system.trainers()
+        # The worker has one training at a time.
+        if trainers and jobs(campaign)[0].state == "running":
             with suppress(psutil.NoSuchProcess):
-                if str(campaign.id) in trainer.cmdline():
-                    trainer.kill()
-                    killed.add(trainer.pid)
+                trainers[0].kill()
+                killed.add(trainers[0].pid)
         return jobs(campaign)[0].state == "failed"
 
     wait_until("the first death", lambda: has_failed() or killed)
@@ -245,9 +263,7 @@ def test_a_training_that_dies_again_and_again_ends_and_blocks_nobody(system: Sys
 
 def test_a_worker_that_is_stopped_hands_its_training_on(system: System) -> None:
     campaign = an_answered_campaign()
-    ask_for_learning(campaign)
-    trainer = the_trainer(system)
-    with frozen(trainer):
+    with training_frozen(system, campaign) as trainer:
         stopped, began = system.processes.pop("worker"), time.monotonic()
         stopped.send_signal(signal.SIGTERM)
         assert stopped.wait(STOPPED_SECONDS) == 0
@@ -262,8 +278,7 @@ def test_a_worker_that_is_stopped_hands_its_training_on(system: System) -> None:
 def test_ten_wishes_at_once_are_one_training_and_one_after_it(system: System) -> None:
     system.start("dispatcher-2")
     campaign = an_answered_campaign()
-    at_once(10, lambda _: ask_for_learning(campaign), range(10))
-    with frozen(the_trainer(system)):
+    with training_frozen(system, campaign, wishes=10):
         assert [job.state for job in jobs()] == ["running"]
         # More has come since it began.
         add_an_answer_to_the_count(campaign)

@@ -6,10 +6,13 @@ import pytest
 from sqlalchemy import func, select
 
 from app.annotation.models import Answer
-from app.core.database import transaction
+from app.campaigns.models import Campaign
+from app.core.database import locked, transaction
 from app.jobs.models import Job
+from app.jobs.service import request_job
 from app.results.models import Model
 from testbed.builders import a_campaign, a_collection, an_account
+from testbed.many import add_answers
 from testbed.system import System, wait_until
 from tests.system.test_loop import a_crowd, check_log_against_database, is_finished
 
@@ -47,6 +50,26 @@ def test_a_worker_killed_while_learning_is_replaced_and_the_job_done_once(
     assert [(job.state, job.attempts) for job in jobs()] == [("done", 2)]
     assert n_models() == 1
     check_log_against_database(run, campaign)
+
+
+def test_the_server_of_trainings_killed_takes_its_training_along_and_the_job_is_done_once(
+    quick_leases: None, own_system: System
+) -> None:
+    campaign = a_campaign(an_account(), budget=30)
+    add_answers(campaign, 30)
+    with transaction() as session:
+        locked(session, Campaign, campaign.id)
+        request_job(session, campaign.id, 30)
+    trainer = wait_until("a training process", lambda: next(iter(own_system.trainers()), None))
+    trainer.suspend()
+    server = trainer.parent()
+    assert server is not None
+    server.kill()
+    wait_until("another attempt", lambda: jobs()[0].attempts == 2)
+    trainer.resume()
+    wait_until("the first one to end", lambda: not trainer.is_running())
+    wait_until("the job to be done", lambda: jobs()[0].state == "done")
+    assert (len(jobs()), n_models()) == (1, 1)
 
 
 def test_redis_killed_and_emptied_in_mid_campaign_loses_nothing(
