@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import httpx
 
+from app.kinds import get_kind
 from learning.simulation import Crowd
 from likewise.markets import Market, Offer, Place
 from likewise.simulation import AnnotatorClient, ServerRefused
@@ -259,8 +260,8 @@ class _Worker(_Patient):
         play = self._play
         time.sleep(play.pace)
         images = [shown["image"] for shown in lease["images"]]
-        n_bins = play.max_groups if play.kind == "bins" else None
-        answer = play.crowd.answer(self._person, images, play.kind, n_bins)
+        kind = get_kind(play.kind)
+        answer = kind.simulate(play.crowd, self._person, images, play.max_groups)
         groups = [int(group) for group in answer.groups]
         self._twice(lambda: self.submit(lease, images, groups, answer.descriptions))
         self._work_session.grids += 1

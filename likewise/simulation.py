@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from app.core.errors import InvalidInput
+from app.kinds import get_kind
 from learning.simulation import Crowd
 
 MAX_TRIES = 8
@@ -81,9 +82,7 @@ class CrowdRun:
                     return
                 time.sleep(self.pace)
                 images = [shown["image"] for shown in lease["images"]]
-                answer = self.crowd.answer(
-                    person, images, self.kind, self.max_groups if self.kind == "bins" else None
-                )
+                answer = get_kind(self.kind).simulate(self.crowd, person, images, self.max_groups)
                 groups = [int(group) for group in answer.groups]
                 status = annotator.submit(lease, images, groups, answer.descriptions)
                 entry = Stored(person, lease["grid_id"], lease["id"], status, images, groups)

@@ -8,13 +8,13 @@ import numpy as np
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from app.annotation.agreement import comparing
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.known import known_grid
 from app.campaigns.models import Campaign, Grid
 from app.core.security import pseudonym
+from app.kinds import get_kind
 from learning.quality import Agreement
 
 FINISHED = ("submitted", "surplus")
@@ -147,7 +147,7 @@ def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) ->
     given = dict(zip(grid.images, answer.groups or [], strict=True))
     if grid.truth is not None:
         seen = [k for k, image in enumerate(grid.images) if image not in answer.unseen]
-        by = comparing(campaign).agreement
+        by = get_kind(campaign.kind).agreement
         return by([grid.truth[k] for k in seen], [given[grid.images[k]] for k in seen])
     if grid.repeats is None:
         return None
@@ -165,5 +165,5 @@ def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) ->
         for image, group in zip(images, earlier.groups, strict=True)
         if image not in unseen
     ]
-    by = comparing(campaign).consistency
-    return by([group for group, _ in pairs], [other for _, other in pairs])
+    consistent = get_kind(campaign.kind).consistency
+    return consistent([group for group, _ in pairs], [other for _, other in pairs])

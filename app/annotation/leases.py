@@ -27,12 +27,12 @@ from app.annotation.sessions import (
     require_prepared,
 )
 from app.annotation.waiting import WAIT_SECONDS, turns
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
+from app.kinds import get_kind
 
 PAUSED_SECONDS = 20
 # How many free grids must remain for others before a grid is leased ahead.
@@ -223,7 +223,7 @@ def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> G
     """Return a grid of the round that nobody is working on, with its row locked."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
     candidates = select(Grid).where(_unfilled(who, round_), free)
-    if KINDS[who.campaign.kind].votes:
+    if get_kind(who.campaign.kind).prefers_new_images:
         # Only the first grids are searched for one with most new images, because every claim would
         # otherwise read the whole round.
         first = select(Grid.id).where(_unfilled(who, round_), free).order_by(Grid.number)
@@ -242,9 +242,9 @@ def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> G
 
 
 def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
-    """SQL: the order in which grids are assigned. A person's second vote on an image replaces the
-    first, so a grid of votes goes to an annotator for whom most of its images are new."""
-    if not KINDS[who.campaign.kind].votes:
+    """SQL: the order in which grids are assigned: by number or, for kinds that prefer it, first
+    those with the fewest images that the annotator has seen."""
+    if not get_kind(who.campaign.kind).prefers_new_images:
         return [Grid.number.expression]
     seen = aliased(Grid)
     mine = (

@@ -3,12 +3,12 @@
 from sqlalchemy.orm import Session
 
 from app.annotation import hooks
-from app.annotation.agreement import comparing
 from app.annotation.answers import BadGroups, UnknownImages
 from app.annotation.sessions import AnnotatorSession, practice_number, stage
 from app.campaigns.known import practice_grid
 from app.campaigns.models import Grid
 from app.core.errors import Conflict, NotFound
+from app.kinds import get_kind
 
 
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
@@ -69,5 +69,5 @@ def _compared(
         )
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
-    agreement = comparing(who.campaign).agreement(truth, groups)
+    agreement = get_kind(who.campaign.kind).agreement(truth, groups)
     return (0.0 if agreement is None else agreement.value), truth

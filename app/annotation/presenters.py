@@ -1,18 +1,17 @@
 """What annotators see of a campaign and its images, in the form of the API."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
 from app.annotation.hooks import Pay
-from app.annotation.schemas import CampaignForAnnotators, Descriptions, KindName, LeasedImage
+from app.annotation.schemas import CampaignForAnnotators, LeasedImage
 from app.campaigns.annotation_settings import annotation_of
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.collections.media import image_url
 from app.core.markdown import render_markdown
+from app.kinds import get_kind
 
 
 def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnnotators:
@@ -20,19 +19,17 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
     not the campaign's own reward."""
     paying = pay or campaign
     settings = annotation_of(campaign.annotation)
-    kind = KINDS[campaign.kind]
-    by_kind: Descriptions = "required" if campaign.kind == "grid" else "none"
-    chosen = by_kind if settings.descriptions == "auto" else settings.descriptions
+    kind = get_kind(campaign.kind)
     return CampaignForAnnotators(
         id=campaign.id,
         name=campaign.name,
-        kind=cast("KindName", campaign.kind),
+        kind=campaign.kind,
+        interface=kind.interface,
         question=campaign.question,
         max_groups=campaign.max_groups,
         grid_size=campaign.grid_size,
         columns=kind.columns,
-        # Votes have fixed names.
-        descriptions="none" if kind.votes else chosen,
+        descriptions=kind.descriptions_of(settings.descriptions),
         consent_html=render_markdown(settings.consent),
         instructions_html=render_markdown(settings.instructions),
         thanks_html=render_markdown(settings.thanks),

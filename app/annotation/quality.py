@@ -19,7 +19,6 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.agreement import comparing
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.campaigns.annotation_settings import MEASURES, Measure, annotation_of
@@ -28,6 +27,7 @@ from app.core.database import locked
 from app.core.errors import NotFound
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
+from app.kinds import get_kind
 from learning.quality import (
     Agreement,
     Evidence,
@@ -102,7 +102,7 @@ def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Ve
 
 
 def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
-    is_flat = comparing(campaign).is_flat
+    is_flat = get_kind(campaign.kind).is_flat
     return sum(is_flat(answer.groups) for answer in work)
 
 
@@ -135,7 +135,7 @@ class _Tallies:
 
 def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     """Return the scores of all annotators with a finished answer, by number."""
-    by = comparing(campaign)
+    by = get_kind(campaign.kind)
     tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
     # Answers are read grid by grid, because they are compared within a grid, so that millions of
     # them need no memory.

@@ -11,11 +11,10 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.media import image_url
 from app.core.errors import NotFound
-from learning.ballots import CHOICES
+from app.kinds import get_kind
 
 Role = Literal["ask", "gold", "repeat"]
 
@@ -114,7 +113,7 @@ def answers_of(
 def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) -> Replay:
     images = images_at(session, campaign, grid.images)
     urls = [image_url(image) for image in images]
-    choices = list(CHOICES) if KINDS[campaign.kind].votes else []
+    choices = list(get_kind(campaign.kind).choices)
     return Replay(urls=urls, choices=choices, device=answer.device, trace=answer.trace)
 
 

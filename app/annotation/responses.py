@@ -14,9 +14,9 @@ from app.annotation.schemas import (
     StageOut,
 )
 from app.annotation.sessions import AnnotatorSession
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.security import pseudonym
+from app.kinds import get_kind
 
 N_COLOURS = 10
 
@@ -94,8 +94,8 @@ def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) ->
         grid_id=pseudonym("grid", str(grid.id))[:16],
         images=leased_images(session, campaign, grid.images),
         expires_at=lease.lease_expires_at,
-        # Votes always have the same colours.
-        first_colour=0 if KINDS[campaign.kind].votes else lease.id.int % N_COLOURS,
+        # Groups that always have the same names always have the same colours.
+        first_colour=0 if get_kind(campaign.kind).choices else lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,
     )

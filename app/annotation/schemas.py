@@ -7,11 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field, model_validator
 
 from app.core.fields import StrictBool, StrictInt
+from app.kinds.base import Descriptions
 
 Description = Annotated[str, Field(max_length=500)]
 Groups = Annotated[list[StrictInt], Field(max_length=100)]
-KindName = Literal["grid", "bins", "select"]
-Descriptions = Literal["required", "optional", "none"]
 
 
 class OpenSession(BaseModel):
@@ -23,11 +22,13 @@ class OpenSession(BaseModel):
 
 class CampaignForAnnotators(BaseModel):
     """What annotators see of a campaign. The requester's texts are safe HTML; the page uses its own
-    text if one is empty. Groups of `select` are votes: 0 yes, 1 no, 2 unsure."""
+    text if one is empty. `interface` is how the page lets people answer; several kinds may have the
+    same. Groups of `select` are votes: 0 yes, 1 no, 2 unsure."""
 
     id: UUID
     name: str
-    kind: KindName
+    kind: str
+    interface: str
     question: str
     max_groups: int
     grid_size: int

@@ -13,7 +13,6 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.changes import delete_known_list
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
@@ -23,6 +22,7 @@ from app.core.bodies import StrictRoute, takes, uploads
 from app.core.errors import LikewiseError
 from app.core.heavy import heavy
 from app.core.web import DatabaseSession, templates
+from app.kinds import get_kind
 
 pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
@@ -106,7 +106,7 @@ def _page(
         "error": error,
         "values": {**AnnotationSettings().model_dump(), **values},
         "fields": AnnotationSettings.model_json_schema()["properties"],
-        "votes": KINDS[campaign.kind].votes,
+        "needs_known_value": get_kind(campaign.kind).needs_known_value,
         "attributes": attribute_names(session, collection),
         "n_known": session.scalar(listed) or 0,
     }

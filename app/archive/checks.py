@@ -32,6 +32,7 @@ from app.campaigns.plan import check_ranges
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.service import check_budget
 from app.core.errors import InvalidInput
+from app.kinds import get_kind
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
@@ -178,8 +179,9 @@ def check_numbers(campaign: Campaign) -> None:
 
 def check_pages(session: Session, campaign: Campaign) -> None:
     """Raise DamagedArchive if the campaign's pages could not be shown, InvalidInput if this server
-    does not know its strategy or its settings."""
+    does not know its kind, its strategy or its settings."""
     check_numbers(campaign)
+    get_kind(campaign.kind)
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
     campaign.annotation = checked_annotation(campaign.annotation)
     campaign.plan = checked_plan(campaign.plan)

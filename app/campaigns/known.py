@@ -13,17 +13,11 @@ from sqlalchemy.orm import Session
 
 from app.campaigns import hooks
 from app.campaigns.annotation_settings import annotation_of
-from app.campaigns.kinds import KINDS
-from app.campaigns.known_answers import (
-    BadKnownAnswers,
-    KnownAnswer,
-    known_from_values,
-    known_votes,
-    read_known,
-)
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Collection, Image
 from app.core.database import locked
+from app.kinds import get_kind
+from app.kinds.known import BadKnownAnswers, KnownAnswer, check_sizes, read_table
 
 PRACTICE_SIZE = 12
 
@@ -89,10 +83,10 @@ def known_grid(session: Session, campaign: Campaign, role: str, number: int) -> 
 def _from_values(
     campaign: Campaign, values: dict[str, list[int]], size: int, seed: int | list[int]
 ) -> KnownAnswer:
+    wanted = annotation_of(campaign.annotation).known_value
     rng = np.random.default_rng(seed)
-    if KINDS[campaign.kind].votes:
-        return known_votes(values, annotation_of(campaign.annotation).known_value, size, rng)
-    return known_from_values(values, size, campaign.max_groups, rng)
+    kind = get_kind(campaign.kind)
+    return kind.known_from_values(values, wanted, size, campaign.max_groups, rng)
 
 
 def _add(session: Session, campaign: Campaign, role: str, number: int, known: KnownAnswer) -> Grid:
@@ -147,11 +141,13 @@ def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int
     """
     # The collection is locked because positions change when images are deleted.
     collection = locked(session, Collection, campaign.collection_id)
-    rows = session.execute(
+    images = session.execute(
         select(Image.filename, Image.position).where(Image.collection_id == collection.id)
     )
-    position_of = {filename: position for filename, position in rows}
-    grids = read_known(table, position_of, campaign)
+    position_of = {filename: position for filename, position in images}
+    rows = read_table(table, position_of)
+    grids = get_kind(campaign.kind).known_from_table(rows, campaign.max_groups)
+    check_sizes(rows, campaign.grid_size)
     last = session.scalar(
         select(func.max(Grid.number)).where(Grid.campaign_id == campaign.id, Grid.role == "gold")
     )

@@ -48,7 +48,6 @@ class Campaign(Identified, Base):
     __tablename__ = "campaign"
     __table_args__ = (
         CheckConstraint(f"state IN {STATES}", name="state"),
-        CheckConstraint("kind IN ('grid', 'bins', 'select')", name="kind"),
         CheckConstraint("budget > 0 AND rounds > 0 AND grid_size > 1", name="sizes"),
         CheckConstraint("n_answers >= 0 AND n_answers <= budget", name="within_budget"),
         CheckConstraint("ready_share BETWEEN 0 AND 1", name="ready_share"),

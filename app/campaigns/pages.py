@@ -12,13 +12,13 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.accounts.service import account_by_email
 from app.campaigns import changes, service
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
 from app.collections.models import Collection
 from app.collections.service import list_collections
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession, templates
+from app.kinds import AnswerForm, get_kind
 from app.strategies import all_strategies, get_strategy
 
 pages = APIRouter(include_in_schema=False)
@@ -26,20 +26,24 @@ pages = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True)
 class Section:
-    """A campaign's page that consists of one island. `island` is the island's name in
-    dashboard.ts."""
+    """A campaign's page that consists of one island.
+
+    island: its name in dashboard.ts.
+    form: the only form of answers for which the page makes sense, if there is one.
+    """
 
     title: str
     island: str
+    form: AnswerForm | None = None
 
 
 # In the order of the navigation, after the monitor.
 SECTIONS = {
     "recruit": Section("Recruit", "recruit"),
     "map": Section("Map", "map"),
-    "labels": Section("Labels", "labels"),
-    "attributes": Section("Attributes", "attributes"),
-    "clusters": Section("Clusters", "clusters"),
+    "labels": Section("Labels", "labels", "votes"),
+    "attributes": Section("Attributes", "attributes", "groupings"),
+    "clusters": Section("Clusters", "clusters", "groupings"),
     "compare": Section("Compare", "compare"),
     "quality": Section("Quality", "quality"),
     "annotators": Section("Annotators", "annotators"),
@@ -144,9 +148,9 @@ def section_page(
 
 
 def sections_of(campaign: Campaign) -> dict[str, Section]:
-    """Return the pages of a campaign of its kind, apart from the monitor."""
-    without = ("attributes", "clusters") if KINDS[campaign.kind].votes else ("labels",)
-    return {name: section for name, section in SECTIONS.items() if name not in without}
+    """Return the pages that make sense for the campaign's answers, apart from the monitor."""
+    form = get_kind(campaign.kind).form
+    return {name: page for name, page in SECTIONS.items() if page.form in (None, form)}
 
 
 def frame_context(

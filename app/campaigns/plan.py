@@ -12,10 +12,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.errors import InvalidInput
 from app.core.fields import MONEY, StrictInt
+from app.kinds import all_kinds
 from app.strategies import all_strategies
 
 Mark = TypeVar("Mark")
@@ -67,7 +67,9 @@ class CampaignPlan(BaseModel):
     )
     collection_id: UUID = Field(title="Collection", description="The images to ask about.")
     kind: str = Field(
-        default="grid", title="Kind of task", description=f"One of: {', '.join(KINDS)}."
+        default="grid",
+        title="Kind of task",
+        description=f"One of: {', '.join(kind.name for kind in all_kinds())}.",
     )
     strategy: str = Field(
         default="cen",

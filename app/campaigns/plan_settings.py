@@ -7,9 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.core.fields import checked_fields, labels
 
 Platform = Literal["link", "prolific", "mturk"]
-# Seconds that an unhurried person takes for one grid, by kind. Times measured in the requester's
-# own campaigns are better and replace these.
-SECONDS_PER_GRID = {"grid": 75.0, "bins": 60.0, "select": 30.0}
 
 
 class PlanSettings(BaseModel):

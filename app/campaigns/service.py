@@ -12,7 +12,6 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import hooks, rounds
 from app.campaigns.annotation_settings import checked_annotation
-from app.campaigns.kinds import checked_max_groups, get_kind
 from app.campaigns.known import add_known_answers, prepare_practice, require_known
 from app.campaigns.models import Campaign, Share
 from app.campaigns.plan import CampaignPlan, check_ranges
@@ -27,7 +26,8 @@ from app.core.events import campaign_changed
 from app.core.security import new_token
 from app.features.reading import require_features
 from app.jobs.service import request_job, retry_failed_job
-from app.strategies import get_strategy
+from app.kinds import get_kind
+from app.strategies import get_strategy, kinds_of
 from app.strategies.base import check_settings, features_named
 
 
@@ -59,10 +59,11 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     )
     strategy = get_strategy(plan.strategy)
     kind = get_kind(plan.kind)
-    if plan.kind not in strategy.kinds:
+    if kind.form != strategy.learns_from:
+        names = [usable.name for usable in kinds_of(strategy)]
         raise InvalidInput(
             f"The strategy {strategy.title} can't learn from answers of kind {plan.kind!r}. "
-            f"Choose the kind {' or '.join(strategy.kinds)}."
+            f"Choose the kind {' or '.join(names)}."
         )
     values = plan.model_dump() | {
         "name": plan.name.strip(),
@@ -71,7 +72,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
         "grid_size": plan.grid_size if plan.grid_size is not None else kind.grid_size,
-        "max_groups": checked_max_groups(plan.kind, plan.max_groups),
+        "max_groups": kind.checked_max_groups(plan.max_groups),
         "annotation": checked_annotation(plan.annotation),
         "plan": checked_plan(plan.plan),
         "currency": plan.currency.strip().upper(),

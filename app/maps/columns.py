@@ -10,12 +10,11 @@ from sqlalchemy.orm import Session
 
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
 from app.core.errors import NotFound
+from app.kinds import get_kind
 from app.strategies.labels import Labels
-from learning.ballots import CHOICES
 
 MOST_ANNOTATORS = 500
 LEFT_OVER = "left over"
@@ -86,7 +85,7 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
         )
         .order_by(Answer.submitted_at, Answer.id)
     )
-    named = list(CHOICES) if KINDS[campaign.kind].votes else []
+    named = list(get_kind(campaign.kind).choices)
     words: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:

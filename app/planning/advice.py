@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING
 
 from app.campaigns.annotation_settings import annotation_of
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
+from app.kinds import get_kind
 from app.recruitment.costs import FAIR_HOURLY_CENTS, LEAST_HOURLY_CENTS
 
 if TYPE_CHECKING:
     from app.planning.service import Plan
 
-FEW_VIEWS = 4.0
 LONG_MINUTES = 45.0
 
 
@@ -21,18 +20,9 @@ def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
 
 def _of_quality(campaign: Campaign, plan: "Plan") -> list[str]:
     advice = []
-    views = plan.effort.views_per_image
-    if KINDS[campaign.kind].votes:
-        if views < 1:
-            advice.append(
-                f"The budget is enough to show only {views:.0%} of the images. The classifier "
-                "alone labels the others."
-            )
-    elif views < FEW_VIEWS:
-        advice.append(
-            f"Each image is shown only {views:.1f} times on average, which is too few to find its "
-            "neighbours. Choose a larger budget or a smaller collection."
-        )
+    few = get_kind(campaign.kind).few_views(plan.effort.views_per_image)
+    if few is not None:
+        advice.append(few)
     if plan.needed is not None and not plan.stale and plan.needed > 1.1 * campaign.budget:
         advice.append(
             f"According to the dry run, the target quality needs about {plan.needed:.0f} answers. "

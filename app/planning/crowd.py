@@ -9,11 +9,11 @@ from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from app.campaigns.annotation_settings import annotation_of
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import InvalidInput
 from app.features.reading import n_of
+from app.kinds import AnswerForm, get_kind
 from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd, VoteCrowd
 
 FEATURES = "features"
@@ -72,7 +72,7 @@ def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -
         return read_images(session, campaign)
     order = np.random.default_rng(campaign.seed).permutation(among)
     chosen = order[:n].tolist()
-    if KINDS[campaign.kind].votes and len(by) == 1 and "=" in by[0]:
+    if get_kind(campaign.kind).form == "votes" and len(by) == 1 and "=" in by[0]:
         name, _, value = by[0].partition("=")
         shows = Image.attributes[name].astext == value
         query = select(Image.position).where(*_of(campaign), shows)
@@ -156,7 +156,7 @@ def read_groupings(session: Session, campaign: Campaign) -> Groupings:
 
 
 def _voted_on(campaign: Campaign, attributes: list[str]) -> str | None:
-    if not KINDS[campaign.kind].votes:
+    if get_kind(campaign.kind).form != "votes":
         return None
     settings = annotation_of(campaign.annotation)
     if settings.known_attribute in attributes:
@@ -164,14 +164,16 @@ def _voted_on(campaign: Campaign, attributes: list[str]) -> str | None:
     return IMAGINED
 
 
-def make_crowd(table: ImageTable, by: list[str], traits: CrowdTraits, kind: str = "grid") -> Crowd:
+def make_crowd(
+    table: ImageTable, by: list[str], traits: CrowdTraits, form: AnswerForm = "groupings"
+) -> Crowd:
     """Return a crowd that groups these images by attributes, by features (k-means) or by imagined
     similarity, or that votes on one `attribute=value` or on something imagined.
 
     Raises InvalidInput if an image lacks the attribute or features.
     """
     known = sorted({name for attributes in table.attributes for name in attributes})
-    if KINDS[kind].votes:
+    if form == "votes":
         truth = _shown(table, by, known, traits.seed)
         return VoteCrowd.of_people(
             truth, traits.annotators, traits.noise, traits.careless, traits.seed

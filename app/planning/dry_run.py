@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.campaigns.kinds import KINDS
 from app.campaigns.rounds import even_share
+from app.kinds import get_kind
 from app.strategies import get_strategy
 from app.strategies.base import Learned, LearningData
 from app.strategies.grids import FirstRound
@@ -25,9 +25,6 @@ NEIGHBOURS = 10
 # For a larger collection, this many of its images are simulated. The answers needed grow with the
 # number of images, and neighbours are then counted on a coarser scale.
 MOST_IMAGES = 500
-# How often each image is shown, for the budgets that are tried.
-LADDER = (4, 8, 16, 32, 64)
-VOTES_LADDER = (1, 2, 3, 5, 8)
 MOST_ANSWERS = 4_000
 Progress = Callable[[float], None]
 
@@ -127,7 +124,7 @@ def _answer(
 ) -> tuple[Groupings, list[list[str]]]:
     """Have each grid answered by as many different annotators as it needs, if the crowd has
     enough."""
-    n_bins = design.max_groups if design.kind == "bins" else None
+    kind = get_kind(design.kind)
     images = np.repeat(grids, design.answers_per_grid, axis=0)
     # Annotators take turns, because a person answers a grid only once.
     who = np.concatenate(
@@ -137,11 +134,10 @@ def _answer(
         ]
     ).astype(np.int64)
     answers = [
-        crowd.answer(int(person), grid, design.kind, n_bins)
+        kind.simulate(crowd, int(person), grid, design.max_groups)
         for person, grid in zip(who, images, strict=True)
     ]
     groups = np.array([answer.groups for answer in answers], np.int64)
-    groups[groups >= design.max_groups] = -1
     grouped = Groupings(images, groups, who, crowd.n_images, crowd.n_annotators)
     return grouped, [answer.descriptions for answer in answers]
 
@@ -174,8 +170,7 @@ def ladder(design: Design, n_images: int, budget: int) -> list[int]:
     """Return budgets worth trying for `n_images` images, including the campaign's own budget."""
     least = design.rounds * design.answers_per_grid
     per_view = n_images / design.grid_size
-    tried = VOTES_LADDER if KINDS[design.kind].votes else LADDER
-    steps = {round(views * per_view) for views in tried}
+    steps = {round(views * per_view) for views in get_kind(design.kind).views_tried}
     sizes = {max(step, least) for step in (*steps, budget)}
     return sorted(size for size in sizes if size <= max(MOST_ANSWERS, least))
 

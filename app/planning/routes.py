@@ -1,16 +1,15 @@
 """API for planning: options, a campaign's needs and costs, and dry runs."""
 
-from dataclasses import asdict
 from uuid import UUID
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.annotation_settings import AnnotationSettings
-from app.campaigns.kinds import KINDS
 from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.schemas import form_schema
 from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession
+from app.kinds import all_kinds
 from app.planning import crowd, service
 from app.planning.schemas import (
     DryRunIn,
@@ -20,7 +19,7 @@ from app.planning.schemas import (
     PlanOut,
     StrategyOut,
 )
-from app.strategies import all_strategies
+from app.strategies import all_strategies, kinds_of
 
 api = api_router("", "planning")
 
@@ -29,13 +28,13 @@ api = api_router("", "planning")
 def read_options(account: SignedIn) -> OptionsOut:
     """Return what you can choose for a campaign, with ranges and help texts."""
     return OptionsOut(
-        kinds={name: KindOut(**asdict(kind)) for name, kind in KINDS.items()},
+        kinds={kind.name: KindOut.of(kind) for kind in all_kinds()},
         strategies=[
             StrategyOut(
                 name=strategy.name,
                 title=strategy.title,
                 summary=strategy.summary,
-                kinds=list(strategy.kinds),
+                kinds=[kind.name for kind in kinds_of(strategy)],
                 default_rounds=strategy.default_rounds,
                 settings=strategy.settings_model.model_json_schema(),
             )

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -11,6 +11,7 @@ from app.campaigns.plan_settings import PlanSettings
 from app.collections.media import image_url
 from app.core.fields import StrictInt
 from app.jobs.models import Job
+from app.kinds import Kind
 from app.planning.models import DryRun
 from app.planning.service import Plan
 
@@ -168,6 +169,18 @@ class KindOut(BaseModel):
     max_groups: int
     columns: int
     votes: bool
+
+    @classmethod
+    def of(cls, kind: Kind) -> Self:
+        return cls(
+            title=kind.title,
+            about=kind.about,
+            question=kind.question,
+            grid_size=kind.grid_size,
+            max_groups=kind.max_groups,
+            columns=kind.columns,
+            votes=kind.form == "votes",
+        )
 
 
 class OptionsOut(BaseModel):

@@ -17,6 +17,7 @@ from app.core.errors import Conflict, InvalidInput
 from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, active_job, request_job
+from app.kinds import get_kind
 from app.planning.advice import warnings_of
 from app.planning.crowd import (
     FEATURES,
@@ -150,7 +151,7 @@ def request_dry_run(
             f"A crowd groups either by attributes, by {FEATURES!r} or by {IMAGINED!r}. Choose one."
         )
     table = sample_images(session, campaign, MOST_IMAGES, chosen)
-    make_crowd(table, chosen, CrowdTraits(annotators, noise), campaign.kind)
+    make_crowd(table, chosen, CrowdTraits(annotators, noise), get_kind(campaign.kind).form)
     # The campaign is locked only now, because answers need this lock as well.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if active_job(session, campaign.id, DRY_RUN) is not None:

@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Answer
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
-from app.campaigns.plan_settings import SECONDS_PER_GRID, PlanSettings
+from app.campaigns.plan_settings import PlanSettings
 from app.features.reading import n_of
+from app.kinds import get_kind
 from app.recruitment.fees import posting_cost, split_places
 from app.recruitment.settings import MTurkSettings
 
@@ -142,4 +143,4 @@ def seconds_per_grid(
         ).one()
         if n >= ENOUGH_TIMES and median:
             return max(1.0, float(median) / 1000), source
-    return SECONDS_PER_GRID[campaign.kind], "usual"
+    return get_kind(campaign.kind).seconds_per_grid, "usual"

@@ -9,10 +9,10 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.core.copying import in_pieces
 from app.core.errors import NotFound
+from app.kinds import AnswerForm, get_kind
 from app.recruitment import exports as payments
 from app.results import (
     clusterings,
@@ -58,8 +58,8 @@ class Export:
     """An export. `about` says in a sentence what it contains and for whom.
 
     of_answers: streamed from any number of answers; of_model: generated from one model. row: what
-    each row stands for, if their number is known without counting; of_votes: whether it makes sense
-    for a campaign whose answers are votes.
+    each row stands for, if their number is known without counting; form: the only form of answers
+    for which it makes sense, if there is one.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Export:
     needs: Literal["answers", "model", "insight", "memberships", "labels"] = "answers"
     group: Literal["answers", "payments", "model", "everything"] = "answers"
     row: Literal["answer", "answered image", "image"] | None = None
-    of_votes: bool = True
+    form: AnswerForm | None = None
 
     @property
     def kind(self) -> str:
@@ -155,7 +155,7 @@ EXPORTS = [
         "pairs.csv", "Pairs",
         "Which pairs of images an annotator put together, and which apart.",
         of_answers=lambda session, campaign, _: comparisons.pairs_csv(session, campaign),
-        of_votes=False,
+        form="groupings",
     ),
     Export(
         "triplets.csv", "Triplets",
@@ -163,7 +163,7 @@ EXPORTS = [
         of_answers=lambda session, campaign, options: comparisons.triplets_csv(
             session, campaign, options.per_answer
         ),
-        of_votes=False,
+        form="groupings",
     ),
     _answers(
         "traces.jsonl", exports.traces_jsonl, "Event traces",
@@ -209,7 +209,7 @@ EXPORTS = [
         "clusters.csv", "Clusters",
         "The newest clustering of the model: cluster and silhouette of each image.",
         of_model=clusterings.newest_clusters_csv, needs="model", group="model", row="image",
-        of_votes=False,
+        form="groupings",
     ),
     _memberships(
         "memberships.csv", membership_files.memberships_csv, "Memberships",
@@ -257,10 +257,9 @@ BY_NAME = {export.name: export for export in EXPORTS}
 
 
 def exports_of(campaign: Campaign) -> list[Export]:
-    """Return the exports that make sense for the campaign's answers: votes put no images
-    together."""
-    votes = KINDS[campaign.kind].votes
-    return [export for export in EXPORTS if export.of_votes or not votes]
+    """Return the exports that make sense for the campaign's answers."""
+    form = get_kind(campaign.kind).form
+    return [export for export in EXPORTS if export.form in (None, form)]
 
 
 def get_export(name: str) -> Export:

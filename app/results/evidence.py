@@ -20,12 +20,12 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
 from app.core.errors import InvalidInput
 from app.core.row_security import bypass_row_security
-from learning.ballots import CHOICES, NO, YES
+from app.kinds import get_kind
+from learning.ballots import NO, YES
 
 NEWEST = 100
 
@@ -109,7 +109,7 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
         raise InvalidInput("Choose two different images.", code="same_image")
     counts = count_evidence(session, campaign, image, [other])
     first, second = images_at(session, campaign, [image, other])
-    votes = CHOICES if KINDS[campaign.kind].votes else ()
+    votes = get_kind(campaign.kind).choices
     # As above.
     with bypass_row_security(session):
         newest = session.execute(_newest(campaign, image, other)).all()
@@ -188,7 +188,7 @@ def _group_of(image: int) -> ColumnElement[Any]:
 def _verdicts(
     campaign: Campaign, own: ColumnElement[Any], its: ColumnElement[Any]
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    if KINDS[campaign.kind].votes:
+    if get_kind(campaign.kind).form == "votes":
         decided = and_(own.in_((YES, NO)), its.in_((YES, NO)))
         return and_(own == its, decided), and_(own != its, decided)
     return and_(own == its, own >= 0), own != its

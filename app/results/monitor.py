@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer, Remark
 from app.campaigns.models import Campaign, Grid, Round
-from app.campaigns.plan_settings import SECONDS_PER_GRID, PlanSettings
+from app.campaigns.plan_settings import PlanSettings
 from app.jobs.models import Job
+from app.kinds import get_kind
 from app.recruitment.costs import costs_of, effort_for
 from app.recruitment.spending import spending_of
 from app.results.models import Model
@@ -196,7 +197,7 @@ def _planned_cents(session: Session, campaign: Campaign) -> int:
         return 0
     plan = PlanSettings.model_validate(campaign.plan)
     # The time per grid does not affect prices.
-    effort = effort_for(session, campaign, SECONDS_PER_GRID[campaign.kind])
+    effort = effort_for(session, campaign, get_kind(campaign.kind).seconds_per_grid)
     return costs_of(effort, campaign.reward_cents, plan).total_cents
 
 

@@ -6,7 +6,14 @@ find it through `get_strategy` and `all_strategies`.
 """
 
 from app.strategies import cen, crowdster, neucrowd, scdc
-from app.strategies.base import Learned, LearningData, Strategy, all_strategies, get_strategy
+from app.strategies.base import (
+    Learned,
+    LearningData,
+    Strategy,
+    all_strategies,
+    get_strategy,
+    kinds_of,
+)
 
 __all__ = [
     "Learned",
@@ -16,6 +23,7 @@ __all__ = [
     "cen",
     "crowdster",
     "get_strategy",
+    "kinds_of",
     "neucrowd",
     "scdc",
 ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
+from app.kinds import AnswerForm, Kind, all_kinds
 from app.strategies.answer_attributes import AnswerAttributes
 from app.strategies.grids import FirstRound, NextGrids, random_start
 from app.strategies.labels import Labels
@@ -96,13 +97,14 @@ class Learned:
 class Strategy(Protocol):
     """Connects an estimator to campaigns.
 
+    learns_from: the form of the answers from which it learns.
     features_setting: the setting that names features of app/features/sources.py, if there is one.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
-    kinds: ClassVar[tuple[str, ...]]
+    learns_from: ClassVar[AnswerForm]
     settings_model: ClassVar[type[StrategySettings]]
     default_rounds: ClassVar[int]
     features_setting: ClassVar[str | None]
@@ -141,6 +143,11 @@ def register(strategy: Strategy) -> None:
 
 def all_strategies() -> list[Strategy]:
     return list(_strategies.values())
+
+
+def kinds_of(strategy: Strategy) -> list[Kind]:
+    """Return the kinds of task from whose answers a strategy can learn."""
+    return [kind for kind in all_kinds() if kind.form == strategy.learns_from]
 
 
 def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:

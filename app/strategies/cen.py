@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from app.kinds import AnswerForm
 from app.strategies.answer_attributes import answer_attributes_of
 from app.strategies.base import (
     Learned,
@@ -102,7 +103,7 @@ class CenStrategy(StartsAtRandom):
         "Learns the attributes by which people group images, each annotator's preferences, and an "
         "embedding with one dimension per attribute."
     )
-    kinds: ClassVar[tuple[str, ...]] = ("grid", "bins")
+    learns_from: ClassVar[AnswerForm] = "groupings"
     settings_model: ClassVar[type[StrategySettings]] = CenSettings
     default_rounds: ClassVar[int] = 2
     features_setting: ClassVar[str | None] = None

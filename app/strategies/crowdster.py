@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from app.features.sources import check_source, offered
+from app.kinds import AnswerForm
 from app.strategies.agreement import agreement_of
 from app.strategies.base import (
     Learned,
@@ -84,7 +85,7 @@ class CrowdsterStrategy(StartsAtRandom):
         "Asks about images that already seem similar, round after round, and finds every image's "
         "nearest neighbours with few answers."
     )
-    kinds: ClassVar[tuple[str, ...]] = ("bins", "grid")
+    learns_from: ClassVar[AnswerForm] = "groupings"
     settings_model: ClassVar[type[StrategySettings]] = CrowdsterSettings
     default_rounds: ClassVar[int] = 5
     features_setting: ClassVar[str | None] = "start_from"

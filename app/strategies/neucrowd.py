@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from app.kinds import AnswerForm
 from app.strategies.base import Learned, LearningData, Progress, StrategySettings, register
 from app.strategies.grids import FirstRound, NextGrids
 from app.strategies.labels import Labels
@@ -43,7 +44,7 @@ class NeuCrowdStrategy:
         "some images, more votes where people disagree, and a classifier. Ends automatically when "
         "the labels are good enough."
     )
-    kinds: ClassVar[tuple[str, ...]] = ("select",)
+    learns_from: ClassVar[AnswerForm] = "votes"
     settings_model: ClassVar[type[StrategySettings]] = NeuCrowdSettings
     default_rounds: ClassVar[int] = 8
     features_setting: ClassVar[str | None] = "features"

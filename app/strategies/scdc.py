@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from app.kinds import AnswerForm
 from app.strategies.base import (
     Learned,
     LearningData,
@@ -48,7 +49,7 @@ class ScdcStrategy:
         "Sorts a whole collection into clusters from answers about part of it. The other images "
         "are placed by their features. For collections larger than the budget."
     )
-    kinds: ClassVar[tuple[str, ...]] = ("grid", "bins")
+    learns_from: ClassVar[AnswerForm] = "groupings"
     settings_model: ClassVar[type[StrategySettings]] = ScdcSettings
     default_rounds: ClassVar[int] = 4
     features_setting: ClassVar[str | None] = "features"

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.arrays import IntArray, as_index_array, check_index_range
+from learning.arrays import IntArray, as_index_array, check_count, check_index_range
 
-GROUP_LIMITS = {"grid": 10, "bins": 4, "select": 3}
+MOST_GROUPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,24 +33,25 @@ class Crowd(Protocol):
     def n_annotators(self) -> int: ...
 
     def answer(
-        self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
+        self,
+        annotator: int,
+        images: ArrayLike,
+        max_groups: int = MOST_GROUPS,
+        n_bins: int | None = None,
     ) -> SimulatedAnswer:
-        """The grouping of one grid, which does not depend on earlier requests."""
+        """The grouping of one grid, which does not depend on earlier requests.
+
+        max_groups: maximum number of groups; n_bins: how many groups are offered, if their number
+        is fixed.
+        """
         ...
 
 
-def check_request(
-    crowd: Crowd, annotator: int, images: ArrayLike, kind: str, n_bins: int | None
-) -> tuple[IntArray, int]:
-    """The images as an array, and the maximum number of groups of the answer.
-
-    kind: "grid" (up to ten groups), "bins" (up to `n_bins`, four by default) or "select". Raises
-    ValueError for an unknown kind, annotator or image.
-    """
-    if kind not in GROUP_LIMITS:
-        raise ValueError(f"kind must be one of {sorted(GROUP_LIMITS)}, got {kind!r}")
+def check_request(crowd: Crowd, annotator: int, images: ArrayLike, max_groups: int) -> IntArray:
+    """The images as an array. Raises ValueError for an unknown annotator or image, or without
+    groups."""
+    check_count("max_groups", max_groups)
     shown = as_index_array("images", images, 1)
     check_index_range("images", shown, 0, crowd.n_images)
     check_index_range("annotator", np.array([annotator]), 0, crowd.n_annotators)
-    limit = n_bins if n_bins is not None and kind == "bins" else GROUP_LIMITS[kind]
-    return shown, limit
+    return shown

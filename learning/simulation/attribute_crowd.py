@@ -19,7 +19,7 @@ from learning.arrays import (
     check_index_range,
 )
 from learning.groupings import Groupings
-from learning.simulation.answers import SimulatedAnswer, check_request
+from learning.simulation.answers import MOST_GROUPS, SimulatedAnswer, check_request
 from learning.simulation.attributes import GradedAttribute
 
 # The kinds of answers that are not about one of the attributes.
@@ -145,15 +145,19 @@ class AttributeCrowd:
         return len(self.carelessness)
 
     def answer(
-        self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
+        self,
+        annotator: int,
+        images: ArrayLike,
+        max_groups: int = MOST_GROUPS,
+        n_bins: int | None = None,
     ) -> SimulatedAnswer:
         """The grouping of one grid by one annotator, which is the same every time.
 
-        images: (S,) dense positions; kind, n_bins: see `check_request`. If there are more
-        groups than allowed, images of the rarest are left out. Raises ValueError for an unknown
-        kind, annotator or image.
+        images: (S,) dense positions. If there are more than `max_groups` groups, images of the
+        rarest are left out. `n_bins` changes nothing. Raises ValueError for an unknown annotator or
+        image.
         """
-        shown, limit = check_request(self, annotator, images, kind, n_bins)
+        shown = check_request(self, annotator, images, max_groups)
         rng = np.random.default_rng([self.random_state, annotator, *shown.tolist()])
         grid, who = shown[None, :], np.array([annotator])
         choices = self._choose(grid, who, rng)
@@ -162,7 +166,7 @@ class AttributeCrowd:
         used, first, place, counts = np.unique(
             groups, return_index=True, return_inverse=True, return_counts=True
         )
-        kept = np.argsort(-np.where(used >= 0, counts, 0), kind="stable")[:limit]
+        kept = np.argsort(-np.where(used >= 0, counts, 0), kind="stable")[:max_groups]
         kept = kept[used[kept] >= 0]
         kept = kept[np.argsort(first[kept], kind="stable")]
         number = np.full(len(used), -1, np.int64)

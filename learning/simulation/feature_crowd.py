@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_count
 from learning.groupings import Groupings
-from learning.simulation.answers import GROUP_LIMITS, SimulatedAnswer, check_request
+from learning.simulation.answers import MOST_GROUPS, SimulatedAnswer, check_request
+
+N_BINS = 4
 
 
 class FeatureCrowd:
@@ -39,16 +41,19 @@ class FeatureCrowd:
         return len(self.features)
 
     def answer(
-        self, annotator: int, images: ArrayLike, kind: str = "grid", n_bins: int | None = None
+        self,
+        annotator: int,
+        images: ArrayLike,
+        max_groups: int = MOST_GROUPS,
+        n_bins: int | None = None,
     ) -> SimulatedAnswer:
-        """The clusters of one grid, `n_bins` (four by default) for either kind.
+        """The clusters of one grid, `n_bins` (four by default) but at most `max_groups`.
 
-        They are the same every time. Raises ValueError for an unknown kind, annotator
-        or image.
+        They are the same every time. Raises ValueError for an unknown annotator or image.
         """
-        shown, limit = check_request(self, annotator, images, kind, n_bins)
+        shown = check_request(self, annotator, images, max_groups)
         rng = np.random.default_rng([self.random_state, annotator, *shown.tolist()])
-        bins = min(limit, n_bins or GROUP_LIMITS["bins"])
+        bins = min(max_groups, n_bins or N_BINS)
         groups = group_by_features(self.features[shown], bins, int(rng.integers(2**31)))
         words = [f"bin {number + 1}" for number in range(int(groups.max(initial=-1)) + 1)]
         return SimulatedAnswer(_scatter_some(groups, self.noise, rng), words, None)
@@ -57,7 +62,6 @@ class FeatureCrowd:
         self,
         grids: ArrayLike,
         annotators: ArrayLike,
-        kind: str = "grid",
         n_bins: int | None = None,
     ) -> Groupings:
         """Groupings of grids (G, S), -1 padded, each answered by its annotator (G,)."""
@@ -66,7 +70,7 @@ class FeatureCrowd:
         groups = np.full(shown.shape, -1, np.int64)
         for row, (annotator, grid) in enumerate(zip(who.tolist(), shown, strict=True)):
             present = grid >= 0
-            groups[row, present] = self.answer(annotator, grid[present], kind, n_bins).groups
+            groups[row, present] = self.answer(annotator, grid[present], n_bins=n_bins).groups
         return Groupings(shown, groups, who, self.n_images, self.n_annotators)
 
 

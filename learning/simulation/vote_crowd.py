@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import BoolArray, FloatArray, check_count
 from learning.ballots import NO, UNSURE, YES
-from learning.simulation.answers import SimulatedAnswer, check_request
+from learning.simulation.answers import MOST_GROUPS, SimulatedAnswer, check_request
 
 
 class VoteCrowd:
@@ -65,13 +65,15 @@ class VoteCrowd:
         return len(self.sensitivity)
 
     def answer(
-        self, annotator: int, images: ArrayLike, kind: str = "select", n_bins: int | None = None
+        self,
+        annotator: int,
+        images: ArrayLike,
+        max_groups: int = MOST_GROUPS,
+        n_bins: int | None = None,
     ) -> SimulatedAnswer:
-        """Votes on one grid; an annotator always votes the same on an image. Raises ValueError
-        for another kind, an unknown annotator or image."""
-        shown, _ = check_request(self, annotator, images, kind, n_bins)
-        if kind != "select":
-            raise ValueError(f"this crowd votes and cannot answer kind {kind!r}")
+        """Votes on one grid, whatever `max_groups` and `n_bins` are; an annotator always votes the
+        same on an image. Raises ValueError for an unknown annotator or image."""
+        shown = check_request(self, annotator, images, max_groups)
         votes = [self._vote(annotator, int(image)) for image in shown]
         return SimulatedAnswer(np.array(votes, np.int64), [], None)
 

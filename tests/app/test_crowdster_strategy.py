@@ -34,7 +34,7 @@ CROWD = FeatureCrowd(POINTS, 5)
 
 def answers(n: int, seed: int) -> Groupings:
     grids = random_grids(n, SIZE, N_IMAGES, np.random.default_rng(seed))
-    return CROWD.answer_grids(grids, np.arange(n) % 5, "bins")
+    return CROWD.answer_grids(grids, np.arange(n) % 5)
 
 
 def learning_data(rounds: list[Groupings], **changes: Any) -> LearningData:

@@ -11,13 +11,14 @@ from sqlalchemy import select
 
 from app.accounts.models import Account
 from app.annotation.models import Annotator, Answer
-from app.campaigns.known_answers import BadKnownAnswers, known_votes, read_known
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.jobs.models import Job
 from app.jobs.service import claim_job
+from app.kinds import get_kind
+from app.kinds.known import BadKnownAnswers, KnownAnswer, read_table
 from app.results.labels import read_gold, read_labels
 from app.results.learn import run_learning_job
 from app.results.models import Model
@@ -317,32 +318,39 @@ def test_kinds_and_choices_are_checked(client: TestClient) -> None:
         )  # fmt: skip
 
 
+def known_votes(values: dict[str, list[int]], wanted: str, seed: int) -> KnownAnswer:
+    rng = np.random.default_rng(seed)
+    return get_kind("select").known_from_values(values, wanted, 12, 3, rng)
+
+
+def read_known(table: bytes) -> list[KnownAnswer]:
+    return get_kind("select").known_from_table(read_table(table, {"a.png": 0, "b.png": 1}), 3)
+
+
 def test_known_votes_have_some_of_both() -> None:
     values = {"a": list(range(30)), "b": list(range(30, 40))}
     for seed in range(20):
-        known = known_votes(values, "b", 12, np.random.default_rng(seed))
+        known = known_votes(values, "b", seed)
         ticked = [
             image for image, vote in zip(known.images, known.truth, strict=True) if vote == YES
         ]
         assert 3 <= len(ticked) <= 6
         assert all(image >= 30 for image in ticked)
         assert len(set(known.images)) == 12
-    rare = known_votes({"a": list(range(30)), "b": [31]}, "b", 12, np.random.default_rng(0))
+    rare = known_votes({"a": list(range(30)), "b": [31]}, "b", 0)
     assert rare.truth.count(YES) == 1
     with pytest.raises(BadKnownAnswers, match="There are 0 and 40"):
-        known_votes(values, "c", 12, np.random.default_rng(0))
+        known_votes(values, "c", 0)
 
 
 def test_a_list_of_known_votes_is_read_and_checked() -> None:
-    campaign = Campaign(kind="select", grid_size=2, max_groups=3)
-    places = {"a.png": 0, "b.png": 1}
     table = b"grid,filename,group\n1,a.png,Yes\n1,b.png,no\n"
-    (known,) = read_known(table, places, campaign)
+    (known,) = read_known(table)
     assert (known.images, known.truth) == ([0, 1], [YES, NO])
     with pytest.raises(BadKnownAnswers, match="Line 2: The group must be yes or no, not 'maybe'"):
-        read_known(b"grid,filename,group\n1,a.png,maybe\n", places, campaign)
+        read_known(b"grid,filename,group\n1,a.png,maybe\n")
     with pytest.raises(BadKnownAnswers, match="needs images with the group yes and images"):
-        read_known(b"grid,filename,group\n1,a.png,no\n1,b.png,no\n", places, campaign)
+        read_known(b"grid,filename,group\n1,a.png,no\n1,b.png,no\n")
 
 
 def test_labels_are_written_and_read_back() -> None:

@@ -19,12 +19,12 @@ from learning.simulation import FeatureCrowd
 COLOURS = np.random.default_rng(7).random((300, 3))
 CROWD = FeatureCrowd(COLOURS, 1)
 ANSWERS = CROWD.answer_grids(
-    random_grids(20, 20, 300, np.random.default_rng(0)), np.zeros(20, np.int64), "bins"
+    random_grids(20, 20, 300, np.random.default_rng(0)), np.zeros(20, np.int64)
 )
 
 
 def asked(model: CrowdSter, n: int) -> Groupings:
-    return CROWD.answer_grids(model.select_grids(n), np.zeros(n, np.int64), "bins")
+    return CROWD.answer_grids(model.select_grids(n), np.zeros(n, np.int64))
 
 
 def after_phases(n_phases: int, per_phase: int, **parameters: Any) -> CrowdSter:
@@ -79,20 +79,20 @@ def test_images_may_join_and_are_asked_about_first() -> None:
     model = CrowdSter(250, random_state=0)
     before, now = FeatureCrowd(COLOURS[:250], 1), FeatureCrowd(COLOURS, 1)
     nobody = np.zeros(40, np.int64)
-    model.update(before.answer_grids(model.select_grids(40), nobody, "bins"))
-    model.update(now.answer_grids(model.select_grids(40), nobody, "bins"))
+    model.update(before.answer_grids(model.select_grids(40), nobody))
+    model.update(now.answer_grids(model.select_grids(40), nobody))
     assert model.embedding_.shape[0] == 300
     grids = model.select_grids(40)
     assert ((grids >= 250).sum(axis=1)[:5] == 10).all()
     assert set(range(250, 300)) <= set(grids[:5].ravel().tolist())
-    model.update(now.answer_grids(grids, nobody, "bins"))
+    model.update(now.answer_grids(grids, nobody))
     assert "new" not in dict(model.plan_grids(20))
 
 
 def test_images_always_left_over_are_not_new_for_ever() -> None:
     model = CrowdSter(300, random_state=0)
     grids = model.select_grids(40)
-    right = CROWD.answer_grids(grids, np.zeros(40, np.int64), "bins")
+    right = CROWD.answer_grids(grids, np.zeros(40, np.int64))
     groups = np.where(grids % 3 == 0, -1, right.groups)
     model.update(Groupings(grids, groups, right.annotators, 300, 1))
     assert [purpose for purpose, _ in model.plan_grids(20)] == ["local"]
@@ -144,7 +144,7 @@ def test_uncertainty_is_largest_for_images_seen_least() -> None:
     model = CrowdSter(300, random_state=0)
     for _ in range(3):
         grids = model.select_grids(40)
-        model.update(CROWD.answer_grids(grids, np.zeros(40, np.int64), "bins"))
+        model.update(CROWD.answer_grids(grids, np.zeros(40, np.int64)))
     views = np.bincount(model.asked_.grids.ravel(), minlength=300)
     few, many = views <= np.quantile(views, 0.2), views >= np.quantile(views, 0.8)
     assert model.uncertainty_[few].mean() > model.uncertainty_[many].mean()
@@ -355,7 +355,7 @@ def test_a_space_of_many_dimensions_is_given_many() -> None:
     middles = rng.normal(size=(20, 40))
     images = middles[rng.integers(0, 20, 300)] + 0.8 * rng.normal(size=(300, 40))
     crowd = FeatureCrowd(images, 1)
-    answers = crowd.answer_grids(random_grids(200, 20, 300, rng), np.zeros(200, np.int64), "bins")
+    answers = crowd.answer_grids(random_grids(200, 20, 300, rng), np.zeros(200, np.int64))
     model = CrowdSter(300, random_state=0).update(answers)
     flat = CrowdSter(300, n_dimensions=5, random_state=0).update(answers)
     true = nearest_neighbors(images, 10)

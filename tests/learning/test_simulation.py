@@ -85,7 +85,7 @@ def test_what_varies_in_a_grid_draws_attention() -> None:
 def test_no_more_groups_than_allowed(max_groups: int, seed: int) -> None:
     values = np.random.default_rng(seed).integers(0, 8, 20)
     crowd = AttributeCrowd.from_table({"kind": values}, 1, random_state=seed)
-    answer = crowd.answer(0, np.arange(20), kind="bins", n_bins=max_groups)
+    answer = crowd.answer(0, np.arange(20), max_groups)
     assert len(answer.descriptions) <= max_groups
     used = set(answer.groups[answer.groups >= 0].tolist())
     assert used == set(range(len(answer.descriptions)))
@@ -95,14 +95,14 @@ def test_no_more_groups_than_allowed(max_groups: int, seed: int) -> None:
 
 def test_features_are_clustered_into_the_bins() -> None:
     points = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0], [5.0, 5.0]], 5, axis=0)
-    groups = FeatureCrowd(points, 1).answer(0, np.arange(20), kind="bins").groups
+    groups = FeatureCrowd(points, 1).answer(0, np.arange(20)).groups
     assert all(len(set(groups[start : start + 5])) == 1 for start in range(0, 20, 5))
     assert set(groups) == {0, 1, 2, 3}
 
 
 def test_identical_images_share_a_bin() -> None:
     crowd = FeatureCrowd(np.zeros((5, 2)), 1)
-    assert crowd.answer(0, [0, 1, 2], kind="bins").groups.tolist() == [0, 0, 0]
+    assert crowd.answer(0, [0, 1, 2]).groups.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("crowd", [a_crowd(), FeatureCrowd(np.eye(30), 2)])
@@ -147,8 +147,8 @@ def test_bad_settings_are_refused() -> None:
         a_crowd(noise=1.5)
     with pytest.raises(ValueError, match="at least one attribute"):
         AttributeCrowd.from_table({}, 3)
-    with pytest.raises(ValueError, match="heap"):
-        a_crowd().answer(0, [1], kind="heap")
+    with pytest.raises(ValueError, match="max_groups must be a whole number >= 1, got 0"):
+        a_crowd().answer(0, [1], max_groups=0)
     with pytest.raises(ValueError, match="99"):
         a_crowd().answer(0, [99])
     crowd = celeba_like(0, n_grids=10).crowd

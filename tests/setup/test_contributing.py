@@ -16,7 +16,6 @@ from app.annotation.catalogues import catalogues
 from app.annotation.quality import Score
 from app.annotation.requester import AnnotatorScore
 from app.campaigns.annotation_settings import AnnotationSettings
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.campaigns.pages import SECTIONS
 from app.campaigns.plan import CampaignPlan

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from app.kinds import get_kind
 from learning.simulation import Crowd
 from likewise.simulation import SimulatedAnnotator, Stored
 
@@ -152,8 +153,8 @@ class _Worker(SimulatedAnnotator):
     def _group(self, lease: dict[str, Any]) -> None:
         traffic = self._traffic
         images = [shown["image"] for shown in lease["images"]]
-        n_bins = traffic.max_groups if traffic.kind == "bins" else None
-        answer = traffic.crowd.answer(self._number, images, traffic.kind, n_bins)
+        kind = get_kind(traffic.kind)
+        answer = kind.simulate(traffic.crowd, self._number, images, traffic.max_groups)
         groups = [int(group) for group in answer.groups]
         seconds = self._chance.expovariate(1 / traffic.think)
         for version in range(1, traffic.drafts + 1):

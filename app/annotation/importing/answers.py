@@ -14,10 +14,10 @@ from app.annotation.importing.lines import AnswerLine, read_line, shown
 from app.annotation.importing.names import ImageNames, UnknownNames, image_names
 from app.annotation.importing.problems import BadLine, Problems
 from app.annotation.sessions import person_key
-from app.campaigns.kinds import KINDS
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.core.security import pseudonym
+from app.kinds import get_kind
 
 # The channel of people whose answers were imported.
 CHANNEL = "import"
@@ -99,10 +99,10 @@ def searched_for(session: Session, campaign: Campaign, *, by_position: bool) -> 
 def _usable_lines(
     campaign: Campaign, file: BinaryIO, names: ImageNames, problems: Problems
 ) -> Iterator[tuple[AnswerLine, tuple[int, ...]]]:
-    kind = KINDS[campaign.kind]
+    n_choices = len(get_kind(campaign.kind).choices) or None
     for number, content in read_lines(file):
         try:
-            line = read_line(number, content, kind.max_groups if kind.votes else None)
+            line = read_line(number, content, n_choices)
             yield line, tuple(names.positions_of(line.images))
         except BadLine as error:
             problems.add_line(number, str(error))

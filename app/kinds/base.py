@@ -1,0 +1,131 @@
+"""The interface of a kind of task, and the registry of all kinds."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from app.core.errors import InvalidInput
+from app.kinds.known import KnownAnswer, KnownTable
+from learning.quality import Agreement
+from learning.simulation import Crowd, SimulatedAnswer
+
+Groups = Sequence[int]
+# What answers are: groups of images that belong together, or a vote on each image. Strategies,
+# results and exports ask for a form, so that they need not know kinds.
+AnswerForm = Literal["groupings", "votes"]
+Descriptions = Literal["required", "optional", "none"]
+
+
+class Kind(ABC):
+    """A kind of task. Every answer is one group number per image of a grid, -1 for none.
+
+    title, about: for requesters.
+    interface: the annotators' page for it, a folder of frontend/src/annotator/kinds/.
+    question: the suggested question.
+    form: what strategies can learn from its answers, and which results they have.
+    grid_size, max_groups, columns: usual number of images in a grid, usual maximum number of
+        groups in an answer, and columns of images on a wide screen.
+    choices: the names of its groups if they are always the same; empty if annotators make them.
+    descriptions: whether annotators describe groups, unless the campaign chooses otherwise.
+    seconds_per_grid: how long an unhurried person takes for one grid. Times measured in the
+        requester's own campaigns are better and replace it.
+    views_tried: how often each image is shown, for the budgets that a dry run tries.
+    needs_known_value: whether known answers from an attribute need one of its values.
+    prefers_new_images: whether an annotator's second answer about an image replaces the first, so
+        that grids with images that are new to the annotator are better.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    interface: ClassVar[str]
+    question: ClassVar[str]
+    form: ClassVar[AnswerForm]
+    grid_size: ClassVar[int]
+    max_groups: ClassVar[int]
+    columns: ClassVar[int]
+    seconds_per_grid: ClassVar[float]
+    views_tried: ClassVar[tuple[int, ...]]
+    choices: ClassVar[tuple[str, ...]] = ()
+    descriptions: ClassVar[Descriptions] = "none"
+    needs_known_value: ClassVar[bool] = False
+    prefers_new_images: ClassVar[bool] = False
+
+    def checked_max_groups(self, wanted: int | None) -> int:
+        """Return a campaign's maximum number of groups. Raises InvalidInput if the kind has a fixed
+        number and `wanted` differs from it."""
+        if self.choices and wanted not in (None, self.max_groups):
+            raise InvalidInput(
+                f"A {self.name} campaign always has the {self.max_groups} choices "
+                f"{', '.join(self.choices)}, so max_groups can't be {wanted}. Leave it out."
+            )
+        return self.max_groups if wanted is None else wanted
+
+    def descriptions_of(self, chosen: Descriptions | Literal["auto"]) -> Descriptions:
+        """Return whether annotators describe groups, given the campaign's setting."""
+        if self.choices:
+            return "none"
+        return self.descriptions if chosen == "auto" else chosen
+
+    @abstractmethod
+    def agreement(self, known: Groups, given: Groups) -> Agreement | None:
+        """Return how well an answer matches the known one; None if that cannot be said."""
+
+    @abstractmethod
+    def consistency(self, earlier: Groups, later: Groups) -> Agreement | None:
+        """Return how well an annotator's answer matches their own earlier one to the same grid;
+        None if that cannot be said."""
+
+    @abstractmethod
+    def is_flat(self, groups: Groups) -> bool:
+        """Tell whether an answer distinguishes nothing, as if given without looking."""
+
+    @abstractmethod
+    def known_from_values(
+        self,
+        values: dict[str, list[int]],
+        wanted: str,
+        size: int,
+        max_groups: int,
+        rng: np.random.Generator,
+    ) -> KnownAnswer:
+        """Return a grid of `size` images whose answer follows from an attribute.
+
+        values: positions of the images with each value; wanted: the value that is asked for, where
+        the kind needs one. Raises BadKnownAnswers.
+        """
+
+    @abstractmethod
+    def known_from_table(self, table: KnownTable, max_groups: int) -> list[KnownAnswer]:
+        """Return the grids of a requester's list. Raises BadKnownAnswers with the line or grid that
+        is wrong."""
+
+    def simulate(
+        self, crowd: Crowd, annotator: int, images: Sequence[int], max_groups: int
+    ) -> SimulatedAnswer:
+        """Return the answer of a simulated annotator to a grid."""
+        return crowd.answer(annotator, images, max_groups)
+
+    @abstractmethod
+    def few_views(self, views: float) -> str | None:
+        """Return a warning if each image is shown too rarely, given the mean number of times."""
+
+
+_kinds: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> None:
+    _kinds[kind.name] = kind
+
+
+def all_kinds() -> list[Kind]:
+    return list(_kinds.values())
+
+
+def get_kind(name: str) -> Kind:
+    """Return the kind with this name. Raises InvalidInput if there is none."""
+    if name not in _kinds:
+        raise InvalidInput(f"The kind must be one of {', '.join(_kinds)}, not {name!r}.")
+    return _kinds[name]

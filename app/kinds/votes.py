@@ -1,0 +1,90 @@
+"""What the kinds have in common in which annotators vote on each image."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from app.kinds.base import AnswerForm, Groups, Kind
+from app.kinds.known import BadKnownAnswers, KnownAnswer, KnownTable, Row
+from learning.ballots import CHOICES, NO, YES, ballot_agreement, ballot_consistency
+from learning.quality import Agreement
+
+
+class VoteKind(Kind):
+    """Groups are the choices of learning/ballots.py. Answers are compared image by image."""
+
+    form: ClassVar[AnswerForm] = "votes"
+    choices: ClassVar[tuple[str, ...]] = CHOICES
+    max_groups: ClassVar[int] = len(CHOICES)
+    views_tried: ClassVar[tuple[int, ...]] = (1, 2, 3, 5, 8)
+    needs_known_value: ClassVar[bool] = True
+    prefers_new_images: ClassVar[bool] = True
+
+    def agreement(self, known: Groups, given: Groups) -> Agreement | None:
+        return ballot_agreement(known, given)
+
+    def consistency(self, earlier: Groups, later: Groups) -> Agreement | None:
+        return ballot_consistency(earlier, later)
+
+    def is_flat(self, groups: Groups) -> bool:
+        """If something is rare or common, an honest answer often says no or yes to all images, so
+        only gold grids show whether someone looks."""
+        return False
+
+    def known_from_values(
+        self,
+        values: dict[str, list[int]],
+        wanted: str,
+        size: int,
+        max_groups: int,
+        rng: np.random.Generator,
+    ) -> KnownAnswer:
+        """Return a grid with images in random places. If possible, a quarter to a half of them have
+        the value `wanted` and should be ticked.
+
+        Raises BadKnownAnswers if no image has the value, no image has another value, or there are
+        too few images in all.
+        """
+        shown = values.get(wanted, [])
+        others = [image for value, images in values.items() if value != wanted for image in images]
+        if not shown or not others or len(shown) + len(others) < size:
+            raise BadKnownAnswers(
+                f"Known answers need {size} images with the attribute, some with the value "
+                f"{wanted!r} and some with others. There are {len(shown)} and {len(others)}. Its "
+                f"values are {', '.join(map(repr, sorted(values)))[:200]}."
+            )
+        n_wanted = int(rng.integers(max(1, size // 4), max(1, size // 2) + 1))
+        n_shown = min(max(n_wanted, size - len(others), 1), len(shown), size - 1)
+        votes = [(int(image), YES) for image in rng.permutation(shown)[:n_shown]]
+        votes += [(int(image), NO) for image in rng.permutation(others)[: size - n_shown]]
+        order = rng.permutation(len(votes))
+        return KnownAnswer([votes[k][0] for k in order], [votes[k][1] for k in order])
+
+    def known_from_table(self, table: KnownTable, max_groups: int) -> list[KnownAnswer]:
+        return [_read_grid(name, rows) for name, rows in table.items()]
+
+    def few_views(self, views: float) -> str | None:
+        if views >= 1:
+            return None
+        return (
+            f"The budget is enough to show only {views:.0%} of the images. The classifier alone "
+            "labels the others."
+        )
+
+
+def _read_grid(name: str, rows: list[Row]) -> KnownAnswer:
+    truth = [_vote(row) for row in rows]
+    if len(set(truth)) < 2:
+        raise BadKnownAnswers(
+            f"Grid {name!r} needs images with the group yes and images with the group no. "
+            "Otherwise the same answer for all images would be right."
+        )
+    return KnownAnswer([row.image for row in rows], truth)
+
+
+def _vote(row: Row) -> int:
+    if row.group.lower() not in CHOICES[:2]:
+        raise BadKnownAnswers(
+            f"Line {row.line}: The group must be yes or no, not {row.group[:200]!r}."
+        )
+    return CHOICES.index(row.group.lower())
