@@ -28,6 +28,7 @@ from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
+from app.kinds import get_kind
 
 
 class UnknownImages(InvalidInput):
@@ -91,8 +92,13 @@ def submit_answer(
         _check_repeat(answer, submission, idempotency_key)
         return answer, assignment
     groups = aligned_groups(grid, submission, campaign.max_groups)
+    unseen = sorted({*submission.unseen, *reported})
+    pairs = zip(grid.images, groups, strict=True)
+    problem = get_kind(campaign.kind).problem_of([g for image, g in pairs if image not in unseen])
+    if problem is not None:
+        raise BadGroups(problem)
     _store(session, answer, grid, groups, submission, idempotency_key)
-    answer.unseen = sorted({*submission.unseen, *reported})
+    answer.unseen = unseen
     campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
     if current is None:
         _check(session, campaign, grid, answer)

@@ -146,8 +146,8 @@ def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int
     )
     position_of = {filename: position for filename, position in images}
     rows = read_table(table, position_of)
-    grids = get_kind(campaign.kind).known_from_table(rows, campaign.max_groups)
     check_sizes(rows, campaign.grid_size)
+    grids = get_kind(campaign.kind).known_from_table(rows, campaign.max_groups)
     last = session.scalar(
         select(func.max(Grid.number)).where(Grid.campaign_id == campaign.id, Grid.role == "gold")
     )

@@ -142,6 +142,7 @@ def section_page(
     context = {
         **frame_context(session, account, campaign, section),
         "section": SECTIONS[section],
+        "form": get_kind(campaign.kind).form,
         "shares": list_shares(session, campaign),
     }
     return templates.TemplateResponse(request, "campaigns/section.html", context)

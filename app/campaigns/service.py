@@ -80,6 +80,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     for name, value in values.items():
         setattr(campaign, name, value)
     check_ranges(campaign)
+    kind.check_grid_size(campaign.grid_size)
     require_images(collection, campaign.grid_size)
     check_budget(campaign)
     session.add(campaign)

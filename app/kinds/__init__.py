@@ -1,11 +1,20 @@
 """Kinds of task: each defines what an annotator does with a grid and what an answer means. There is
 one file for each.
 
-A new kind is a new module here that calls `register`. Campaigns, annotators' pages, simulations,
+A new kind is a new module here and one more line below. Campaigns, annotators' pages, simulations,
 results and exports find it through `get_kind` and `all_kinds`.
 """
 
-from app.kinds import bins, grid, select
-from app.kinds.base import AnswerForm, Kind, all_kinds, get_kind
+from app.kinds.base import AnswerForm, Kind, all_kinds, get_kind, register
+from app.kinds.bins import BinsKind
+from app.kinds.grid import GridKind
+from app.kinds.odd_one_out import OddOneOutKind
+from app.kinds.select import SelectKind
 
-__all__ = ["AnswerForm", "Kind", "all_kinds", "bins", "get_kind", "grid", "select"]
+__all__ = ["AnswerForm", "Kind", "all_kinds", "get_kind", "register"]
+
+# In the order in which requesters see them.
+register(GridKind())
+register(BinsKind())
+register(OddOneOutKind())
+register(SelectKind())

@@ -23,15 +23,20 @@ class Kind(ABC):
 
     title, about: for requesters.
     interface: the annotators' page for it, a folder of frontend/src/annotator/kinds/.
-    question: the suggested question.
+    question, strategy: suggestions for a new campaign.
     form: what strategies can learn from its answers, and which results they have.
     grid_size, max_groups, columns: usual number of images in a grid, usual maximum number of
         groups in an answer, and columns of images on a wide screen.
+    smallest_grid, largest_grid: the numbers of images that a grid may have.
+    has_fixed_groups: whether the number of groups is always `max_groups`.
     choices: the names of its groups if they are always the same; empty if annotators make them.
     descriptions: whether annotators describe groups, unless the campaign chooses otherwise.
+    grids_per_assignment: a suggestion for a new campaign.
     seconds_per_grid: how long an unhurried person takes for one grid. Times measured in the
         requester's own campaigns are better and replace it.
-    views_tried: how often each image is shown, for the budgets that a dry run tries.
+    views, views_tried: how often each image is shown, for the suggested budget and for those that a
+        dry run tries.
+    group_noun: what requesters call the number of groups; empty if they don't choose it.
     needs_known_value: whether known answers from an attribute need one of its values.
     prefers_new_images: whether an annotator's second answer about an image replaces the first, so
         that grids with images that are new to the annotator are better.
@@ -42,12 +47,19 @@ class Kind(ABC):
     about: ClassVar[str]
     interface: ClassVar[str]
     question: ClassVar[str]
+    strategy: ClassVar[str]
     form: ClassVar[AnswerForm]
     grid_size: ClassVar[int]
     max_groups: ClassVar[int]
     columns: ClassVar[int]
     seconds_per_grid: ClassVar[float]
+    views: ClassVar[int]
     views_tried: ClassVar[tuple[int, ...]]
+    group_noun: ClassVar[str] = "groups at most"
+    smallest_grid: ClassVar[int] = 2
+    largest_grid: ClassVar[int] = 60
+    has_fixed_groups: ClassVar[bool] = False
+    grids_per_assignment: ClassVar[int] = 10
     choices: ClassVar[tuple[str, ...]] = ()
     descriptions: ClassVar[Descriptions] = "none"
     needs_known_value: ClassVar[bool] = False
@@ -56,12 +68,27 @@ class Kind(ABC):
     def checked_max_groups(self, wanted: int | None) -> int:
         """Return a campaign's maximum number of groups. Raises InvalidInput if the kind has a fixed
         number and `wanted` differs from it."""
-        if self.choices and wanted not in (None, self.max_groups):
+        if self.has_fixed_groups and wanted not in (None, self.max_groups):
+            groups = f"choices {', '.join(self.choices)}" if self.choices else "groups"
             raise InvalidInput(
-                f"A {self.name} campaign always has the {self.max_groups} choices "
-                f"{', '.join(self.choices)}, so max_groups can't be {wanted}. Leave it out."
+                f"A {self.name} campaign always has {self.max_groups} {groups}, so max_groups "
+                f"can't be {wanted}. Leave it out."
             )
         return self.max_groups if wanted is None else wanted
+
+    def check_grid_size(self, size: int) -> None:
+        """Raise InvalidInput if grids can't have that many images."""
+        if not self.smallest_grid <= size <= self.largest_grid:
+            raise InvalidInput(
+                f"A grid of a campaign of kind {self.name} has {self.smallest_grid} to "
+                f"{self.largest_grid} images, not {size}.",
+                code="bad_grid_size",
+            )
+
+    def problem_of(self, groups: Groups) -> str | None:
+        """Return what is wrong with an answer, given the groups of the images that could be seen;
+        None if nothing is."""
+        return None
 
     def descriptions_of(self, chosen: Descriptions | Literal["auto"]) -> Descriptions:
         """Return whether annotators describe groups, given the campaign's setting."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from app.kinds.base import register
 from app.kinds.groupings import GroupingKind
 from learning.simulation import Crowd, SimulatedAnswer
 
@@ -15,6 +14,8 @@ class BinsKind(GroupingKind):
     interface: ClassVar[str] = "bins"
     title: ClassVar[str] = "Bins"
     about: ClassVar[str] = "People drag 20 images into 4 bins. Quick; best for nearest neighbours."
+    strategy: ClassVar[str] = "crowdster"
+    group_noun: ClassVar[str] = "bins"
     grid_size: ClassVar[int] = 20
     max_groups: ClassVar[int] = 4
     columns: ClassVar[int] = 4
@@ -24,6 +25,3 @@ class BinsKind(GroupingKind):
         self, crowd: Crowd, annotator: int, images: Sequence[int], max_groups: int
     ) -> SimulatedAnswer:
         return crowd.answer(annotator, images, max_groups, n_bins=max_groups)
-
-
-register(BinsKind())

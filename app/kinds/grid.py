@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from app.kinds.base import Descriptions, register
+from app.kinds.base import Descriptions
 from app.kinds.groupings import GroupingKind
 
 
@@ -16,11 +16,9 @@ class GridKind(GroupingKind):
         "People colour groups of a 4×6 grid and say in words what each has in common. Best for "
         "attributes."
     )
+    strategy: ClassVar[str] = "cen"
     grid_size: ClassVar[int] = 24
     max_groups: ClassVar[int] = 10
     columns: ClassVar[int] = 6
     descriptions: ClassVar[Descriptions] = "required"
     seconds_per_grid: ClassVar[float] = 75.0
-
-
-register(GridKind())

@@ -9,7 +9,6 @@ from app.kinds.known import BadKnownAnswers, KnownAnswer, KnownTable, Row
 from learning.quality import Agreement, agreement, consistency, is_one_group
 
 MOST_KNOWN_GROUPS = 4
-FEW_VIEWS = 4.0
 
 
 class GroupingKind(Kind):
@@ -17,6 +16,8 @@ class GroupingKind(Kind):
 
     question: ClassVar[str] = "Which of these images belong together?"
     form: ClassVar[AnswerForm] = "groupings"
+    views: ClassVar[int] = 16
+    fewest_views: ClassVar[float] = 4.0
     views_tried: ClassVar[tuple[int, ...]] = (4, 8, 16, 32, 64)
 
     def agreement(self, known: Groups, given: Groups) -> Agreement | None:
@@ -71,7 +72,7 @@ class GroupingKind(Kind):
         return [_read_grid(name, rows, max_groups) for name, rows in table.items()]
 
     def few_views(self, views: float) -> str | None:
-        if views >= FEW_VIEWS:
+        if views >= self.fewest_views:
             return None
         return (
             f"Each image is shown only {views:.1f} times on average, which is too few to find its "

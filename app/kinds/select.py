@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-from app.kinds.base import register
 from app.kinds.votes import VoteKind
 
 
@@ -16,9 +15,7 @@ class SelectKind(VoteKind):
         "People tick every image that shows what you ask for. Best for one label: yes or no."
     )
     question: ClassVar[str] = "Tick every image that shows …"
+    strategy: ClassVar[str] = "neucrowd"
     grid_size: ClassVar[int] = 24
     columns: ClassVar[int] = 6
     seconds_per_grid: ClassVar[float] = 30.0
-
-
-register(SelectKind())

@@ -16,6 +16,10 @@ class VoteKind(Kind):
     form: ClassVar[AnswerForm] = "votes"
     choices: ClassVar[tuple[str, ...]] = CHOICES
     max_groups: ClassVar[int] = len(CHOICES)
+    has_fixed_groups: ClassVar[bool] = True
+    group_noun: ClassVar[str] = ""
+    # A campaign ends by itself when its labels are good enough.
+    views: ClassVar[int] = 5
     views_tried: ClassVar[tuple[int, ...]] = (1, 2, 3, 5, 8)
     needs_known_value: ClassVar[bool] = True
     prefers_new_images: ClassVar[bool] = True

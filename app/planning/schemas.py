@@ -160,7 +160,9 @@ class StrategyOut(BaseModel):
 
 
 class KindOut(BaseModel):
-    """A kind of task. If `votes` is true, its groups are votes and their number is fixed."""
+    """A kind of task. If `votes` is true, its groups are votes and their number is fixed;
+    otherwise `group_noun` says what requesters call their number. `strategy` and `views` (how often
+    each image is shown) are suggestions for a new campaign."""
 
     title: str
     about: str
@@ -169,6 +171,10 @@ class KindOut(BaseModel):
     max_groups: int
     columns: int
     votes: bool
+    strategy: str
+    views: int
+    grids_per_assignment: int
+    group_noun: str
 
     @classmethod
     def of(cls, kind: Kind) -> Self:
@@ -180,6 +186,10 @@ class KindOut(BaseModel):
             max_groups=kind.max_groups,
             columns=kind.columns,
             votes=kind.form == "votes",
+            strategy=kind.strategy,
+            views=kind.views,
+            grids_per_assignment=kind.grids_per_assignment,
+            group_noun=kind.group_noun,
         )
 
 

@@ -146,8 +146,10 @@ def all_strategies() -> list[Strategy]:
 
 
 def kinds_of(strategy: Strategy) -> list[Kind]:
-    """Return the kinds of task from whose answers a strategy can learn."""
-    return [kind for kind in all_kinds() if kind.form == strategy.learns_from]
+    """Return the kinds of task from whose answers a strategy can learn; first those for which it is
+    suggested."""
+    usable = [kind for kind in all_kinds() if kind.form == strategy.learns_from]
+    return sorted(usable, key=lambda kind: kind.strategy != strategy.name)
 
 
 def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:

@@ -21,6 +21,7 @@ from app.campaigns.pages import SECTIONS
 from app.campaigns.plan import CampaignPlan
 from app.campaigns.schemas import CampaignChanges, CampaignOut, NewCampaign
 from app.core.settings import Settings
+from app.kinds import all_kinds
 from app.recruitment.registry import TITLES
 from app.results.catalogue import EXPORTS
 from app.strategies import all_strategies
@@ -46,6 +47,7 @@ SPAN = re.compile(r"`([^`\n]+)`")
 NAME = r"[\w.<>{},-]+"
 PATH = re.compile(rf"(?:{NAME}/)+(?:{NAME})?|\.env\.\w+|{NAME}\.(?:py|ts|svelte|html|md|yml|toml)")
 EXAMPLES = {
+    "<kind>": [kind.name for kind in all_kinds()],
     "<strategy>": [strategy.name for strategy in all_strategies()],
     "<channel>": list(TITLES),
     "<language>": list(catalogues()),
@@ -222,12 +224,14 @@ def test_core_imports_no_other_folder_of_the_application() -> None:
         assert set(re.findall(r"^\s*(?:from|import) app\.(\w+)", text, re.M)) <= {"core"}, file
 
 
-def test_every_place_that_knows_the_kinds_by_name_is_named() -> None:
+def test_nothing_asks_for_a_kind_of_task_by_its_name() -> None:
     texts = sources("app/", "likewise/", "workers/", "learning/", "frontend/src/")
-    kinds = tuple(KINDS)
-    files = with_quoted(kinds, texts) | with_compared("kind", kinds, texts)
-    assert len(files) > 5
-    assert files - named_in(sections()["Add a kind of task"]) == set()
+    names = tuple(kind.name for kind in all_kinds())
+    asking = with_quoted(names, texts)
+    for what in ("kind", "kind.name", "interface"):
+        asking |= with_compared(what, names, texts)
+    assert asking == set()
+    assert with_compared("kind", names, {"here": 'kind == "bins"'}) == {"here"}
 
 
 def test_every_place_that_knows_a_channel_by_name_is_named() -> None:

@@ -3,11 +3,11 @@ import type { AnswerIn, CampaignForAnnotators, LeasedImage } from '../api/types'
 import { device } from './device';
 import type { Resumed } from './drafts';
 import * as grouping from './grouping';
-import { type Draft, type Grouping, LEFT } from './grouping';
+import { type Draft, type Grouping, LEFT, type Missing } from './grouping';
+import type { IconName } from './icons';
 import { extended, type Selection, toggled } from './selection';
-import { language, list, t } from './texts';
+import { type Key, list, t } from './texts';
 import { Trace, type Untimed } from './trace';
-import { countVotes, VOTES, votesOf } from './votes';
 
 export const N_COLOURS = 10;
 const FEWEST_SHOWN = 5;
@@ -26,10 +26,24 @@ export interface Held {
   readonly control: boolean;
 }
 
+/** How a group is told apart besides its colour. */
+export type Look = { icon: IconName; text?: never } | { icon?: never; text: string };
+
+/** What is asked before submitting images that nothing was done with. */
+export interface Confirmation {
+  readonly title: string;
+  readonly text: string;
+  readonly back: Key;
+  readonly submit: Key;
+}
+
+/** Images are put into groups; kinds of task in which that means something else override parts. */
 export class Board {
-  readonly isBins: boolean;
-  /** Groups are votes. */
-  readonly votes: boolean;
+  /** Whether what is in each group is shown next to the button at any time. */
+  readonly showsCounts: boolean = false;
+  readonly clearLabel: Key = 'clear';
+  /** On images that are chosen. */
+  readonly chosenIcon: IconName = 'check';
   /** Addresses of the pictures in the grid's order: undefined while loading, null where missing. */
   pictures: readonly (string | null | undefined)[] = $state.raw([]);
   current: Grouping = $state.raw(grouping.emptyGrouping([], 0));
@@ -41,12 +55,8 @@ export class Board {
 
   readonly required: boolean;
   readonly describes: boolean;
-  readonly missing = $derived.by(() =>
-    this.votes ? [] : grouping.missing(this.current, this.required),
-  );
+  readonly missing = $derived.by(() => this.missingOf());
   readonly isUntouched = $derived.by(() => grouping.usedGroups(this.current).length === 0);
-  /** How many images there are of each vote; those without one count as no. */
-  readonly counts = $derived.by(() => countVotes(this.current, this.broken));
   /** Images still to be sorted; broken ones need not be. */
   readonly left = $derived(this.leftOf(this.current));
   /** How many groups are offered: a few, and more as they are used. */
@@ -68,13 +78,11 @@ export class Board {
     private readonly onChange: (board: Board) => void,
   ) {
     const images = subject.images.map(({ image }) => image);
-    this.isBins = campaign.kind === 'bins';
-    this.votes = campaign.kind === 'select';
     this.required = campaign.descriptions === 'required';
     this.describes = campaign.descriptions !== 'none';
     this.current = grouping.fromDraft(images, campaign.max_groups, resumed.draft);
     this.pictures = images.map(() => undefined);
-    this.active = this.isBins ? null : 0;
+    this.active = this.firstActive;
     this.started = performance.now() - resumed.elapsed;
     this.trace = new Trace(resumed.trace);
     this.broken = new Set(
@@ -95,10 +103,28 @@ export class Board {
     return grouping.groupOf(this.current, image);
   }
 
-  /** Name of a group's colour: colours change places from grid to grid, those of votes never. */
+  /** Name of a group's colour: colours change places from grid to grid. */
   colourOf(group: number): number | string {
-    if (this.votes) return VOTES[group]!.colour;
     return (group + this.subject.first_colour) % N_COLOURS;
+  }
+
+  lookOf(group: number): Look {
+    return { text: String(group + 1) };
+  }
+
+  /** Known groups have letters, since numbers are the annotator's own. */
+  knownLookOf(truth: number): Look {
+    return { text: letterOf(truth) };
+  }
+
+  /** Whether an image in this group looks pressed, as a button. */
+  isPressed(group: number): boolean {
+    return group >= 0;
+  }
+
+  /** As expected: what was judged otherwise stands out. */
+  agrees(_group: number, _truth: number): boolean {
+    return false;
   }
 
   /** A click, tap or Enter on an image. */
@@ -123,26 +149,15 @@ export class Board {
   sendTo(group: number, focused: number | null = null): void {
     const images = this.selected.size > 0 ? [...this.selected] : focused !== null ? [focused] : [];
     if (images.length > 0) this.put(images, group);
-    // A vote on an image says nothing about the next one: clicks and Enter still tick.
-    const isChosen = !this.votes || images.length === 0;
-    if (isChosen && !this.isBins && group !== LEFT) this.active = group;
+    if (group !== LEFT && this.activates(images.length)) this.active = group;
   }
 
   put(chosen: readonly number[], group: number): void {
-    // What cannot be seen cannot be voted on.
-    const images =
-      this.votes && group !== LEFT ? chosen.filter((image) => !this.broken.has(image)) : chosen;
+    const images = chosen.filter((image) => this.canPut(image, group));
     const next = grouping.assign(this.current, images, group);
     this.selected = NOTHING;
     const what = images.length === 1 ? this.nameOf(images[0]!) : this.counted(images.length);
-    const values = { images: what, left: this.leftIn(next) };
-    const out = this.votes ? 'said_unvoted' : 'said_left';
-    const announcement =
-      group === LEFT
-        ? t(out, values)
-        : this.votes
-          ? t('said_vote', { ...values, vote: this.voteOf(group) })
-          : t('said_put', { ...values, place: this.placeOf(group) });
+    const announcement = this.said(what, group, this.leftIn(next));
     const indices = images.map((image) => this.current.images.indexOf(image));
     this.change(next, announcement, 'p', group, ...indices);
   }
@@ -159,15 +174,11 @@ export class Board {
   escape(focused: number | null): void {
     if (this.selected.size > 0) this.selected = NOTHING;
     else if (focused !== null && this.groupOf(focused) !== LEFT) this.put([focused], LEFT);
-    else if (!this.votes) this.active = null;
+    else if (!this.keepsActive) this.active = null;
   }
 
   clear(): void {
-    this.change(
-      grouping.clear(this.current),
-      t(this.votes ? 'said_unvoted_all' : 'said_cleared'),
-      'c',
-    );
+    this.change(grouping.clear(this.current), t(this.saidCleared), 'c');
   }
 
   undo(): void {
@@ -215,7 +226,7 @@ export class Board {
     if (this.frozen?.of !== this.current || this.frozen.broken !== this.broken) {
       const answer = {
         ...grouping.toAnswer(this.current),
-        ...(this.votes ? { groups: votesOf(this.current, this.broken) } : {}),
+        ...this.groupsOf(this.current),
         elapsed_ms: this.elapsed,
         trace: [...this.trace.events],
         device: device(),
@@ -232,13 +243,24 @@ export class Board {
   }
 
   placeOf(group: number): string {
-    if (this.votes) return t(VOTES[group]!.name);
-    return t('place', { noun: t(this.isBins ? 'bin' : 'group'), n: group + 1 });
+    return t('place', { noun: t(this.noun), n: group + 1 });
   }
 
-  /** A vote within a sentence. */
-  voteOf(group: number): string {
-    return this.placeOf(group).toLocaleLowerCase(language());
+  /** What a button says that puts all images that are left into a group. */
+  restOf(group: number): { words: string; title?: string; label?: string } {
+    const words = t('rest_short');
+    return { words, title: t('rest'), label: `${words}: ${this.placeOf(group)}` };
+  }
+
+  /** What is asked before submitting; null: nothing. */
+  confirmation(asksAboutLeftovers: boolean): Confirmation | null {
+    if (this.left === 0 || !asksAboutLeftovers) return null;
+    return {
+      title: `${t('leftovers_title')}.`,
+      text: t('leftovers_text', { n: this.left }),
+      back: 'leftovers_back',
+      submit: 'leftovers_submit',
+    };
   }
 
   counted(n: number): string {
@@ -247,19 +269,7 @@ export class Board {
 
   labelOf(image: number): string {
     const group = this.groupOf(image);
-    const name = this.nameOf(image);
-    const words = this.current.descriptions[group]?.trim() ?? '';
-    const left = this.votes ? 'image_unticked' : 'image_left';
-    const where =
-      group === LEFT
-        ? t(left, { image: name })
-        : this.votes
-          ? t('image_vote', { image: name, vote: this.voteOf(group) })
-          : t(words ? 'image_in_described' : 'image_in', {
-              image: name,
-              place: this.placeOf(group),
-              words,
-            });
+    const where = this.whereOf(this.nameOf(image), group);
     const more = [
       ...(this.selected.has(image) ? [t('selected')] : []),
       ...(this.broken.has(image) ? [t('broken')] : []),
@@ -267,7 +277,12 @@ export class Board {
     return [where, ...more].join(', ');
   }
 
-  /** What is shown next to the button: how much is left, or how the votes are; or what is chosen. */
+  /** What a screen reader says of an image whose known group is shown; `image`: without it. */
+  knownLabelOf(image: string, truth: number): string {
+    return t('image_known', { image, letter: letterOf(truth) });
+  }
+
+  /** What is shown next to the button: how much is left, or what is chosen. */
   get state(): string {
     if (this.selected.size > 0) return t('count_selected', { n: this.selected.size });
     return this.leftIn(this.current);
@@ -282,17 +297,61 @@ export class Board {
     return groups.length ? t('missing_words', { n: groups.length, groups: list(groups) }) : '';
   }
 
-  private countsIn([yes = 0, no = 0, unsure = 0]: readonly number[]): string {
-    return t('vote_counts', { yes, no, unsure });
+  /** The group that is active before anything was done. */
+  protected get firstActive(): number | null {
+    return 0;
+  }
+
+  /** What a group is called. */
+  protected get noun(): Key {
+    return 'group';
+  }
+
+  /** Whether the Escape key leaves the active group as it is. */
+  protected get keepsActive(): boolean {
+    return false;
+  }
+
+  protected get saidCleared(): Key {
+    return 'said_cleared';
+  }
+
+  protected missingOf(): Missing[] {
+    return grouping.missing(this.current, this.required);
+  }
+
+  /** Whether a group into which `nImages` were sent becomes the active one. */
+  protected activates(_nImages: number): boolean {
+    return true;
+  }
+
+  protected canPut(_image: number, _group: number): boolean {
+    return true;
+  }
+
+  /** Groups as submitted, where they differ from those shown. */
+  protected groupsOf(_next: Grouping): Partial<Pick<AnswerIn, 'groups'>> {
+    return {};
+  }
+
+  protected said(images: string, group: number, left: string): string {
+    if (group === LEFT) return t('said_left', { images, left });
+    return t('said_put', { images, left, place: this.placeOf(group) });
+  }
+
+  protected whereOf(image: string, group: number): string {
+    if (group === LEFT) return t('image_left', { image });
+    const words = this.current.descriptions[group]?.trim() ?? '';
+    const place = this.placeOf(group);
+    return t(words ? 'image_in_described' : 'image_in', { image, place, words });
   }
 
   private leftOf(next: Grouping): number {
     return grouping.imagesOf(next, LEFT).filter((image) => !this.broken.has(image)).length;
   }
 
-  /** What is still to be done; of votes, how many there are. */
-  private leftIn(next: Grouping): string {
-    if (this.votes) return this.countsIn(countVotes(next, this.broken));
+  /** What is still to be done. */
+  protected leftIn(next: Grouping): string {
     const n = this.leftOf(next);
     return n === 0 ? t('none_left') : t('left', { n });
   }
@@ -304,4 +363,8 @@ export class Board {
     if (announcement) this.announcement = announcement;
     this.onChange(this);
   }
+}
+
+function letterOf(truth: number): string {
+  return String.fromCharCode(65 + truth);
 }

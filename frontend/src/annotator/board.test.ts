@@ -1,17 +1,23 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CampaignForAnnotators } from '../api/types';
 import english from '../../../app/messages/en.json';
-import { Board } from './board.svelte';
+import type { Board } from './board.svelte';
+import { newBoard } from './kinds';
+import type { VoteBoard } from './kinds/select/board.svelte';
 import { readTexts } from './texts';
 
 const images = [17, 4, 99, 8].map((image) => ({ image, url: '', large_url: '' }));
 const plain = { shift: false, control: false };
 const [YES, NO, UNSURE] = [0, 1, 2];
 
-function aBoard(kind: CampaignForAnnotators['kind']): Board {
-  const campaign = { kind, max_groups: 3, descriptions: 'none' } as CampaignForAnnotators;
+function aBoard(name: string): Board {
+  const campaign = {
+    interface: name,
+    max_groups: 3,
+    descriptions: 'none',
+  } as CampaignForAnnotators;
   const resumed = { draft: null, version: 0, elapsed: 0, trace: [] };
-  return new Board(campaign, { id: 'a', images, first_colour: 4 }, resumed, () => {});
+  return newBoard(campaign, { id: 'a', images, first_colour: 4 }, resumed, () => {});
 }
 
 beforeAll(() => {
@@ -31,7 +37,7 @@ describe('votes', () => {
     board.click(99, plain);
     expect(board.current.groups).toEqual([-1, YES, -1, -1]);
     expect(board.answer().groups).toEqual([NO, YES, NO, NO]);
-    expect(board.counts).toEqual([1, 3, 0]);
+    expect((board as VoteBoard).counts).toEqual([1, 3, 0]);
     expect(board.state).toBe('1\u00a0ticked, 0\u00a0unsure, 3\u00a0no');
     expect(board.missing).toEqual([]);
   });

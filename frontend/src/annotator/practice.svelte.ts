@@ -1,7 +1,8 @@
 /** Practice: grids with a known answer, and what the annotator is told about theirs. */
 import type { CampaignForAnnotators, Practice, PracticeFeedback } from '../api/types';
 import { tryPractice } from './api';
-import { Board } from './board.svelte';
+import type { Board } from './board.svelte';
+import { newBoard } from './kinds';
 import type { Page } from './page.svelte';
 
 const NOT_STARTED = { draft: null, version: 0, elapsed: 0, trace: [] };
@@ -22,7 +23,7 @@ export class PracticeRun {
     this.tries = practice.tries;
     const subject = { id: `practice-${practice.number}`, images: practice.images, first_colour: 0 };
     // Words are not compared with anything, so they are not asked for here.
-    this.board = new Board({ ...campaign, descriptions: 'none' }, subject, NOT_STARTED, () => {});
+    this.board = newBoard({ ...campaign, descriptions: 'none' }, subject, NOT_STARTED, () => {});
     this.board.pictures = practice.images.map(({ url }) => url);
   }
 

@@ -2,7 +2,8 @@
 import { ApiError } from '../api/errors';
 import type { Lease } from '../api/types';
 import * as api from './api';
-import { Board } from './board.svelte';
+import type { Board } from './board.svelte';
+import { newBoard } from './kinds';
 import { DraftSaver, isAhead, localDraft, resumeFrom, type SaveState } from './drafts';
 import { type Draft, merge } from './grouping';
 import type { Page } from './page.svelte';
@@ -32,7 +33,7 @@ export class SharedWork {
       onRefused: (error) => void this.refused(error),
       onState: (state) => (this.saveState = state),
     });
-    const board = new Board(this.page.session!.campaign, lease, resumed, ({ work, current }) => {
+    const board = newBoard(this.page.session!.campaign, lease, resumed, ({ work, current }) => {
       this.page.submitError = '';
       drafts.changed(work);
       const draft = { groups: current.groups, descriptions: current.descriptions };

@@ -92,7 +92,7 @@ export class TaskKeys {
   }
 }
 
-function moveFocus(
+export function moveFocus(
   root: HTMLElement,
   image: number,
   key: Parameters<typeof neighbour>[1],

@@ -54,7 +54,7 @@ describe.each(Object.keys(catalogues))('catalogue %s', (code) => {
   });
 });
 
-const sources = import.meta.glob<string>(['./*.svelte', './*.ts', '!./*.test.ts'], {
+const sources = import.meta.glob<string>(['./**/*.svelte', './**/*.ts', '!./**/*.test.ts'], {
   eager: true,
   import: 'default',
   query: '?raw',
@@ -82,7 +82,8 @@ describe('the components', () => {
     const known = Object.keys(catalogues['en']!).filter((key) => key !== 'language');
     // `practice_good` and its like are put together; the frame of the page has `noscript`.
     const built = /^practice_(good|bad|over)(_text)?$|^noscript$/;
-    const unused = known.filter((key) => !built.test(key) && !all.includes(`'${key}'`));
+    const isUsed = (key: string) => all.includes(`'${key}'`) || all.includes(`"${key}"`);
+    const unused = known.filter((key) => !built.test(key) && !isUsed(key));
     expect(unused).toEqual([]);
   });
 });

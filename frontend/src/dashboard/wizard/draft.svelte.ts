@@ -9,7 +9,7 @@ import type {
   Options,
   Plan,
 } from '../../api/types';
-import { beginWith, suggestedBudget, viewsOf } from './suggestions';
+import { beginWith, suggestedBudget } from './suggestions';
 
 /** Milliseconds of quiet after typing. */
 const QUIET = 350;
@@ -109,12 +109,16 @@ export class CampaignDraft {
     if (!this.collection || !this.options || kind === this.campaign?.kind) return;
     const body = beginWith(this.collection, kind, this.options);
     const { strategy, grid_size, max_groups, rounds, budget, question, name } = body;
+    const { grids_per_assignment } = body;
     // What was suggested for the kind before, and nobody has changed.
     const usual = beginWith(this.collection, this.campaign?.kind ?? '', this.options);
     this.put({
       kind,
       ...(this.campaign?.question === usual.question ? { question } : {}),
       ...(this.campaign?.name === usual.name ? { name } : {}),
+      ...(this.campaign?.grids_per_assignment === usual.grids_per_assignment
+        ? { grids_per_assignment }
+        : {}),
       strategy,
       grid_size,
       max_groups,
@@ -126,7 +130,7 @@ export class CampaignDraft {
   private resized(changes: Changes): Changes {
     const collection = this.collections.find(({ id }) => id === changes.collection_id);
     if (!collection || !this.campaign || this.chosenBudget) return changes;
-    const views = viewsOf(this.options?.kinds[this.campaign.kind]);
+    const views = this.options?.kinds[this.campaign.kind]?.views;
     const budget = suggestedBudget(collection.n_images, this.campaign.grid_size, views);
     return { ...changes, budget };
   }

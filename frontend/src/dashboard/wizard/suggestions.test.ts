@@ -4,8 +4,8 @@ import { beginWith, suggestedBudget } from './suggestions';
 
 const options = {
   kinds: {
-    grid: { grid_size: 24, max_groups: 10, columns: 6 },
-    bins: { grid_size: 20, max_groups: 4, columns: 4 },
+    grid: { grid_size: 24, max_groups: 10, columns: 6, strategy: 'cen', views: 16 },
+    bins: { grid_size: 20, max_groups: 4, columns: 4, strategy: 'crowdster', views: 16 },
   },
   strategies: [
     { name: 'cen', kinds: ['grid', 'bins'], default_rounds: 2 },

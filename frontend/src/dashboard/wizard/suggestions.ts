@@ -1,10 +1,8 @@
 /** What a new campaign over a collection begins with. */
 import type { Collection, Options } from '../../api/types';
 
-/** How often each image is shown with the suggested budget: enough for most of its neighbours. */
+/** How often each image is shown with the suggested budget. */
 const VIEWS = 16;
-/** Votes on each image: a campaign ends by itself before. */
-const VOTES = 5;
 
 export function suggestedBudget(images: number, gridSize: number, views = VIEWS): number {
   const answers = (views * images) / gridSize;
@@ -13,18 +11,13 @@ export function suggestedBudget(images: number, gridSize: number, views = VIEWS)
   return Math.max(10, Math.ceil(answers / unit) * unit);
 }
 
-/** How often an image is shown at most: for groups, for votes. */
-export function viewsOf(kind: Options['kinds'][string] | undefined): number {
-  return kind?.votes ? VOTES : VIEWS;
-}
-
 /** The body of POST /api/v1/campaigns for a kind of task, in a size that fits the collection. */
 export function beginWith(collection: Collection, kind: string, options: Options) {
   const sizes = options.kinds[kind];
   const gridSize = Math.max(2, Math.min(sizes?.grid_size ?? 24, collection.n_images));
   const strategy =
-    options.strategies.find(({ kinds }) => kinds[0] === kind) ?? options.strategies[0];
-  const budget = suggestedBudget(collection.n_images, gridSize, viewsOf(sizes));
+    options.strategies.find(({ name }) => name === sizes?.strategy) ?? options.strategies[0];
+  const budget = suggestedBudget(collection.n_images, gridSize, sizes?.views);
   return {
     name: `${collection.name}: ${sizes?.votes ? 'which show it' : 'what belongs together'}?`.slice(
       0,
@@ -37,6 +30,7 @@ export function beginWith(collection: Collection, kind: string, options: Options
     grid_size: gridSize,
     max_groups: sizes?.max_groups ?? 10,
     budget,
+    grids_per_assignment: sizes?.grids_per_assignment ?? 10,
     rounds: Math.min(strategy?.default_rounds ?? 2, budget),
     learn_every: Math.max(10, Math.round(budget / 4)),
     // Enough that nobody waits while people take a minute a grid; more would spend small budgets

@@ -2,8 +2,8 @@
  * Votes, the groups of the kind `select` (learning/ballots.py): what an image in no group counts as,
  * and how votes look.
  */
-import { type Grouping, LEFT } from './grouping';
-import type { Key } from './texts';
+import { type Grouping, LEFT } from '../../grouping';
+import type { Key } from '../../texts';
 
 export const YES = 0;
 export const NO = 1;

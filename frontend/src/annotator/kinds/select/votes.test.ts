@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import * as g from './grouping';
+import * as g from '../../grouping';
 import { countVotes, votesOf } from './votes';
 
 const images = [17, 4, 99, 8];

@@ -1,0 +1,69 @@
+import type { AnswerIn } from '../../../api/types';
+import { Board, type Confirmation, type Look } from '../../board.svelte';
+import { type Grouping, LEFT, type Missing } from '../../grouping';
+import { t } from '../../texts';
+
+/** Groups as the server knows them (app/kinds/odd_one_out.py). */
+const TOGETHER = 0;
+export const ODD = 1;
+/** Of fewer, none is the odd one. */
+const FEWEST = 3;
+
+/** One image is chosen; all others belong together. */
+export class OddBoard extends Board {
+  /** Whether too few images can be seen to choose one. */
+  readonly isHopeless = $derived.by(() => this.seenIn(this.current).length < FEWEST);
+
+  /** Chooses this image instead of another one; false where it cannot be seen. */
+  pick(image: number): boolean {
+    if (this.isHopeless || this.broken.has(image)) return false;
+    if (!this.isUntouched) this.clear();
+    this.put([image], ODD);
+    return true;
+  }
+
+  override colourOf(): number {
+    return 0;
+  }
+
+  override lookOf(): Look {
+    return { icon: 'check' };
+  }
+
+  override knownLookOf(): Look {
+    return { icon: 'check' };
+  }
+
+  override knownLabelOf(image: string): string {
+    return t('odd_known', { image });
+  }
+
+  override confirmation(): Confirmation | null {
+    return null;
+  }
+
+  protected override missingOf(): Missing[] {
+    return this.isUntouched && !this.isHopeless ? [{ kind: 'images' }] : [];
+  }
+
+  protected override groupsOf(next: Grouping): Pick<AnswerIn, 'groups'> {
+    const rest = this.isHopeless ? LEFT : TOGETHER;
+    const groups = next.groups.map((group, k) => {
+      if (this.broken.has(next.images[k]!)) return LEFT;
+      return group === ODD && !this.isHopeless ? ODD : rest;
+    });
+    return { groups };
+  }
+
+  protected override said(images: string, group: number): string {
+    return group === ODD ? t('odd_chosen', { image: images }) : '';
+  }
+
+  protected override whereOf(image: string, group: number): string {
+    return group === ODD ? t('odd_chosen', { image }) : image;
+  }
+
+  private seenIn(grouping: Grouping): number[] {
+    return grouping.images.filter((image) => !this.broken.has(image));
+  }
+}
