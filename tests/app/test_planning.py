@@ -120,7 +120,7 @@ def run_job() -> None:
 
 def test_a_dry_run_foretells_a_draft(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     # Images seen once say little of their neighbours, on any machine.
-    monkeypatch.setattr("app.kinds.grid.GridKind.views_tried", (1, 16, 32))
+    monkeypatch.setattr("app.kinds.groupings.GroupingKind.views_tried", (1, 16, 32))
     campaign = a_draft(reward_cents=100, plan={"platform": "prolific", "target": 0.4})
     with transaction() as session:
         sign_in(client, session.merge(an_account_of(campaign)))
@@ -193,7 +193,7 @@ def an_account_of(campaign: Campaign) -> Any:
 
 def test_a_large_collection_is_simulated_on_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.planning.play.MOST_IMAGES", 15)
-    monkeypatch.setattr("app.kinds.grid.GridKind.views_tried", (8,))
+    monkeypatch.setattr("app.kinds.groupings.GroupingKind.views_tried", (8,))
     campaign = a_draft()
     from app.planning.models import DryRun
     from app.planning.service import request_dry_run
@@ -234,7 +234,7 @@ def test_a_dry_run_that_is_done_again_counts_once(monkeypatch: pytest.MonkeyPatc
     from app.planning.models import DryRun
     from app.planning.service import request_dry_run
 
-    monkeypatch.setattr("app.kinds.grid.GridKind.views_tried", (8,))
+    monkeypatch.setattr("app.kinds.groupings.GroupingKind.views_tried", (8,))
     campaign = a_draft()
     with transaction() as session:
         run = request_dry_run(session, an_account_of(campaign), campaign.id, noise=0.0)
