@@ -16,12 +16,13 @@ N = 12
 
 
 def campaigns_of_every_kind(client: TestClient, owner: Account) -> dict[str, Campaign]:
-    """By strategy; the owner is signed in."""
+    """By strategy or kind; the owner is signed in."""
     played = {
         "cen": _grids(client, owner),
         "crowdster": _bins(client, owner),
         "scdc": _clusters(client, owner),
         "neucrowd": _votes(client, owner),
+        "triplets": _triplets(client, owner),
     }
     sign_in(client, owner)
     for campaign in played.values():
@@ -63,6 +64,21 @@ def _bins(client: TestClient, owner: Account) -> Campaign:
             words = ["red", "green", "blue"][: max(groups) + 1]
             submit(client, who, lease, groups=groups, descriptions=words)
         run_job()
+    return campaign
+
+
+def _triplets(client: TestClient, owner: Account) -> Campaign:
+    campaign = a_campaign(
+        owner, a_collection(owner, N), name="Triplets", kind="odd_one_out", budget=40,
+        grid_size=3, grids_per_assignment=40,
+    )  # fmt: skip
+    who = a_session(client, campaign)
+    for _ in range(40):
+        lease = a_lease(client, who)
+        shades = [shown["image"] % 3 for shown in lease["images"]]
+        odd = min(range(3), key=lambda k: shades.count(shades[k]))
+        submit(client, who, lease, groups=[int(k == odd) for k in range(3)], descriptions=[])
+    run_job()
     return campaign
 
 

@@ -99,7 +99,7 @@ export function moveFocus(
 ): boolean {
   const tiles = [...root.querySelectorAll<HTMLElement>('[data-image]')];
   const from = tiles.findIndex((tile) => tile.dataset['image'] === String(image));
-  const around = tiles[from]?.parentElement;
+  const around = tiles[from]?.closest<HTMLElement>('.grid, .images');
   if (!around) return false;
   const columns = getComputedStyle(around).gridTemplateColumns.split(' ').length;
   tiles[neighbour(from, key, columns, tiles.length, isRightToLeft())]?.focus();
