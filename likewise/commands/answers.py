@@ -21,12 +21,27 @@ class NamedBy(StrEnum):
     position = "position"
 
 
+class FileFormat(StrEnum):
+    """What a line of the file is."""
+
+    answers = "answers"
+    triplets = "triplets"
+
+
 def import_answers_(
     campaign: Annotated[str, typer.Argument(help="Name or id of a campaign that has started.")],
-    file: Annotated[Path, typer.Argument(help="JSON Lines, one answer per line; can be gzipped.")],
+    file: Annotated[Path, typer.Argument(help="One answer per line; can be gzipped.")],
     by: Annotated[
         NamedBy, typer.Option(help="Whether the file names images by file name or by position.")
     ] = NamedBy.name,
+    file_format: Annotated[
+        FileFormat,
+        typer.Option(
+            "--format",
+            help="JSON Lines of answers, or triplets: three images, the third of which is the one "
+            "apart.",
+        ),
+    ] = FileFormat.answers,
     learn: Annotated[bool, typer.Option(help="Learn a model from the answers immediately.")] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file without storing anything.")
@@ -47,7 +62,14 @@ def import_answers_(
         campaign_row = find_campaign(session, campaign)
         owner = session.get_one(Account, campaign_row.owner_id)
         report = import_answers(
-            session, owner, campaign_row.id, opened, named_by=by.value, learn=learn, dry_run=dry_run
+            session,
+            owner,
+            campaign_row.id,
+            opened,
+            named_by=by.value,
+            file_format=file_format.value,
+            learn=learn,
+            dry_run=dry_run,
         )
         typer.echo(_sentences(campaign_row, report, dry_run=dry_run))
         address = f"{get_settings().base_url}/campaigns/{campaign_row.id}"

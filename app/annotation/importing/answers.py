@@ -2,17 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO
+from functools import partial
+from typing import BinaryIO, Literal
 
 from sqlalchemy.orm import Session
 
 from app.annotation.importing.file import read_lines
 from app.annotation.importing.lines import AnswerLine, read_line, shown
 from app.annotation.importing.names import ImageNames, UnknownNames, image_names
-from app.annotation.importing.problems import BadLine, Problems
+from app.annotation.importing.problems import BadAnswerFile, BadLine, Problems
+from app.annotation.importing.triplets import TripletReader
 from app.annotation.sessions import person_key
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
@@ -21,6 +23,10 @@ from app.kinds import get_kind
 
 # The channel of people whose answers were imported.
 CHANNEL = "import"
+# JSON Lines of answers, or lines of triplets.
+FileFormat = Literal["answers", "triplets"]
+# Reads a line by its number and content; None if it is no answer. Raises BadLine.
+Reader = Callable[[int, bytes], AnswerLine | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +71,26 @@ class AnswerFile:
 
 
 def read_answer_file(
-    session: Session, campaign: Campaign, file: BinaryIO, problems: Problems, *, by_position: bool
+    session: Session,
+    campaign: Campaign,
+    file: BinaryIO,
+    problems: Problems,
+    *,
+    by_position: bool,
+    file_format: FileFormat = "answers",
 ) -> AnswerFile:
     """Return every answer of the file. Problems with a line are added to `problems`.
 
-    Raises BadAnswerFile if the file cannot be read at all.
+    Raises BadAnswerFile if the file cannot be read at all, or if the campaign's answers are of
+    another form.
     """
     names = image_names(session, campaign, by_position=by_position)
+    reader = _reader(campaign, file_format, by_position=by_position)
     identities = _Identities(campaign)
     answers: dict[str, ImportedAnswer] = {}
     ignored: Counter[str] = Counter()
     n_repeated = 0
-    for line, images in _usable_lines(campaign, file, names, problems):
+    for line, images in _usable_lines(campaign, file, reader, names, problems):
         ignored.update(line.ignored)
         answer = identities.answer_of(line, images)
         earlier = answers.setdefault(answer.identity, answer)
@@ -86,6 +100,9 @@ def read_answer_file(
             n_repeated += 1
         else:
             problems.add_line(line.number, _other_content(line, earlier.number))
+    if not answers:
+        problems.raise_if_any()
+        raise BadAnswerFile("Nothing was imported. The file is empty but for its header.")
     return AnswerFile(list(answers.values()), n_repeated, dict(ignored))
 
 
@@ -96,13 +113,29 @@ def searched_for(session: Session, campaign: Campaign, *, by_position: bool) -> 
     return f"{where} (positions 0 to {campaign.n_images - 1:,})" if by_position else where
 
 
+def _reader(campaign: Campaign, file_format: FileFormat, *, by_position: bool) -> Reader:
+    kind = get_kind(campaign.kind)
+    if file_format == "answers":
+        return partial(read_line, n_choices=len(kind.choices) or None)
+    if kind.form != "groupings":
+        raise BadAnswerFile(
+            f"Nothing was imported. Triplets say which images belong together, but the answers of "
+            f"a {kind.name} campaign are votes on single images."
+        )
+    return TripletReader(by_position=by_position)
+
+
 def _usable_lines(
-    campaign: Campaign, file: BinaryIO, names: ImageNames, problems: Problems
+    campaign: Campaign, file: BinaryIO, reader: Reader, names: ImageNames, problems: Problems
 ) -> Iterator[tuple[AnswerLine, tuple[int, ...]]]:
-    n_choices = len(get_kind(campaign.kind).choices) or None
+    kind = get_kind(campaign.kind)
     for number, content in read_lines(file):
         try:
-            line = read_line(number, content, n_choices)
+            line = reader(number, content)
+            if line is None:
+                continue
+            if problem := kind.problem_of(line.groups):
+                raise BadLine(problem)
             yield line, tuple(names.positions_of(line.images))
         except BadLine as error:
             problems.add_line(number, str(error))

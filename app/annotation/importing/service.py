@@ -12,6 +12,7 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.annotation.importing.answers import (
     AnswerFile,
+    FileFormat,
     ImportedAnswer,
     read_answer_file,
     searched_for,
@@ -62,10 +63,11 @@ def import_answers(
     file: BinaryIO,
     *,
     named_by: NamedBy = "name",
+    file_format: FileFormat = "answers",
     learn: bool = True,
     dry_run: bool = False,
 ) -> ImportReport:
-    """Store the answers of a JSON Lines file (docs/user-guide.md) as answers of the campaign.
+    """Store the answers of a file (docs/user-guide.md) as answers of the campaign.
 
     Models learn from them and exports contain them like all others. They don't count toward the
     budget, nobody is paid for them, and no quality checks apply. An answer that was already
@@ -76,7 +78,9 @@ def import_answers(
     campaign = _importing_campaign(session, account, campaign_id)
     by_position = named_by == "position"
     problems = Problems(searched_for(session, campaign, by_position=by_position))
-    answer_file = read_answer_file(session, campaign, file, problems, by_position=by_position)
+    answer_file = read_answer_file(
+        session, campaign, file, problems, by_position=by_position, file_format=file_format
+    )
     problems.raise_if_any()
     if not dry_run:
         session.execute(text("SET LOCAL statement_timeout = 0"))
