@@ -16,12 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 # between the two there is no verdict.
 BAND = 2.576
 LIKELY = 1.645
-ENOUGH_EVIDENCE = 2
-# An honest annotator who misplaces three in ten images is below LIKELY in one case of 100 with
-# two checks of 20 images, in one of 6 with two of 10 images; with three checks in none and in one
-# of 25, with four in fewer than one of 1,000 and in one of 35 (measured).
-ENOUGH_TO_WARN = 3
-ENOUGH_TO_STOP = 4
 ENOUGH_ANSWERS = 5
 ONE_GROUP = 0.9
 OFTEN = 0.8
@@ -36,6 +30,24 @@ class Agreement:
 
     value: float
     chance: float
+
+
+@dataclass(frozen=True)
+class Enough:
+    """How many checks there must be for a verdict, for a warning, and to stop an annotator.
+
+    The defaults are for groupings: an honest annotator who misplaces three in ten images is below
+    LIKELY in one case of 100 with two checks of 20 images, in one of 6 with two of 10 images; with
+    three checks in none and in one of 25, with four in fewer than one of 1,000 and in one of 35
+    (measured).
+    """
+
+    verdict: int = 2
+    warn: int = 3
+    stop: int = 4
+
+
+GROUPINGS = Enough()
 
 
 @dataclass(frozen=True)
@@ -170,13 +182,15 @@ def is_one_group(groups: ArrayLike) -> bool:
     return bool(np.bincount(given + 1).max(initial=0) >= ONE_GROUP * len(given))
 
 
-def verdict(checks: Evidence | None, n_answers: int, n_one_group: int) -> Verdict:
+def verdict(
+    checks: Evidence | None, n_answers: int, n_one_group: int, needed: Enough = GROUPINGS
+) -> Verdict:
     """The verdict on an annotator.
 
     `one_group`: hardly ever sorts. `chance`: agrees no better than random groups do.
     `good`: agrees better than they do. `unknown`: too little evidence.
     """
-    enough = checks is not None and checks.n >= ENOUGH_EVIDENCE
+    enough = checks is not None and checks.n >= needed.verdict
     if checks is not None and enough and checks.mean > checks.band:
         return "good"
     # This comes after the checks: if the images of most grids are similar, one group may be right.
@@ -188,7 +202,7 @@ def verdict(checks: Evidence | None, n_answers: int, n_one_group: int) -> Verdic
 
 
 def deserves(
-    given: Verdict, checks: Evidence | None, n_flat: int
+    given: Verdict, checks: Evidence | None, n_flat: int, needed: Enough = GROUPINGS
 ) -> Literal["nothing", "warning", "stop"]:
     """The consequence of a verdict.
 
@@ -196,11 +210,11 @@ def deserves(
     one group may be right.
     """
     if given == "chance" and checks is not None:
-        if checks.n >= ENOUGH_TO_STOP:
+        if checks.n >= needed.stop:
             return "stop"
-        return "warning" if checks.n >= ENOUGH_TO_WARN else "nothing"
+        return "warning" if checks.n >= needed.warn else "nothing"
     if given == "one_group" and n_flat > 0:
-        return "stop" if n_flat >= ENOUGH_EVIDENCE else "warning"
+        return "stop" if n_flat >= needed.verdict else "warning"
     return "nothing"
 
 

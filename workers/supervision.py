@@ -18,7 +18,7 @@ from typing import IO
 from uuid import UUID
 
 from celery.signals import worker_shutting_down
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.database import transaction
 from app.core.errors import LostLease
@@ -70,6 +70,9 @@ def supervise_job(job_id: UUID) -> None:
                 outcome = _watch(child, lost)
             finally:
                 returncode = _end(child)
+        if outcome == "ended" and returncode != 0 and is_stopping():
+            # What stops this worker may have reached the child first.
+            outcome = "stopping"
         _record(job, returncode, outcome, errors)
 
 
@@ -87,9 +90,13 @@ def _lease(job: Job) -> Iterator[threading.Event]:
             except LostLease:
                 lost.set()
                 return
-            except DBAPIError as error:
+            except SQLAlchemyError as error:
                 # The database may be back before the lease ends, and the epoch protects the result.
                 logger.warning("job %s: lease not renewed: %s", job.id, error)
+            except BaseException:
+                # Nobody else would know that the lease ends now.
+                lost.set()
+                raise
 
     renewing = threading.Thread(target=renew, name=f"lease of job {job.id}", daemon=True)
     renewing.start()

@@ -30,6 +30,7 @@ from app.jobs.service import request_job
 from app.kinds import get_kind
 from learning.quality import (
     Agreement,
+    Enough,
     Evidence,
     Tally,
     Verdict,
@@ -87,7 +88,9 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     n_one_group = _n_flat(campaign, work)
     n_flat = sum(answer.role == "gold" and is_one_group(answer.groups) for answer in work)
     checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    due = deserves(verdict(checks, len(work), n_one_group), checks, n_flat)
+    needed = get_kind(campaign.kind).checks_needed
+    reached = verdict(checks, len(work), n_one_group, needed)
+    due = deserves(reached, checks, n_flat, needed)
     for measure in annotation_of(campaign.annotation).measures:
         if due == "stop" or (due == "warning" and measure == "warn"):
             annotator.decision_reason = _BY_RULE
@@ -98,7 +101,8 @@ def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Ve
     """Return how an annotator's gold grids and repeats look, over all their work."""
     work = list(_work(session, campaign, annotator.id))
     checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    return verdict(checks, len(work), _n_flat(campaign, work))
+    needed = get_kind(campaign.kind).checks_needed
+    return verdict(checks, len(work), _n_flat(campaign, work), needed)
 
 
 def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
@@ -158,14 +162,18 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
         select(Annotator).where(Annotator.campaign_id == campaign.id).order_by(Annotator.position)
     )
     return [
-        _score(annotator, tallies[annotator.id], seconds[annotator.id], typical)
+        _score(annotator, tallies[annotator.id], seconds[annotator.id], typical, by.checks_needed)
         for annotator in people
         if annotator.id in tallies
     ]
 
 
 def _score(
-    annotator: Annotator, tally: _Tallies, seconds: float | None, typical: float | None
+    annotator: Annotator,
+    tally: _Tallies,
+    seconds: float | None,
+    typical: float | None,
+    needed: Enough,
 ) -> Score:
     checks = (tally.gold + tally.repeat).evidence()
     return Score(
@@ -177,7 +185,7 @@ def _score(
         n_one_group=tally.n_one_group,
         seconds=seconds,
         hasty=is_hasty(seconds, typical),
-        verdict=verdict(checks, tally.n_answers, tally.n_flat),
+        verdict=verdict(checks, tally.n_answers, tally.n_flat, needed),
     )
 
 

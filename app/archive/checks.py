@@ -181,7 +181,9 @@ def check_pages(session: Session, campaign: Campaign) -> None:
     """Raise DamagedArchive if the campaign's pages could not be shown, InvalidInput if this server
     does not know its kind, its strategy or its settings."""
     check_numbers(campaign)
-    get_kind(campaign.kind)
+    kind = get_kind(campaign.kind)
+    kind.check_grid_size(campaign.grid_size)
+    kind.checked_max_groups(campaign.max_groups)
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
     campaign.annotation = checked_annotation(campaign.annotation)
     campaign.plan = checked_plan(campaign.plan)

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.core.errors import InvalidInput
 from app.kinds.known import KnownAnswer, KnownTable
-from learning.quality import Agreement
+from learning.quality import GROUPINGS, Agreement, Enough
 from learning.simulation import Crowd, SimulatedAnswer
 
 Groups = Sequence[int]
@@ -38,6 +38,9 @@ class Kind(ABC):
         dry run tries.
     group_noun: what requesters call the number of groups; empty if they don't choose it.
     needs_known_value: whether known answers from an attribute need one of its values.
+    checks_needed: how many checks there must be to judge an annotator.
+    simulated_images: how many images a dry run simulates at most.
+    group_names: what its groups are called on requesters' pages, if always the same.
     prefers_new_images: whether an annotator's second answer about an image replaces the first, so
         that grids with images that are new to the annotator are better.
     """
@@ -62,6 +65,9 @@ class Kind(ABC):
     grids_per_assignment: ClassVar[int] = 10
     choices: ClassVar[tuple[str, ...]] = ()
     descriptions: ClassVar[Descriptions] = "none"
+    group_names: ClassVar[tuple[str, ...]] = ()
+    checks_needed: ClassVar[Enough] = GROUPINGS
+    simulated_images: ClassVar[int] = 500
     needs_known_value: ClassVar[bool] = False
     prefers_new_images: ClassVar[bool] = False
 

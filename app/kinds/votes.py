@@ -15,6 +15,7 @@ class VoteKind(Kind):
 
     form: ClassVar[AnswerForm] = "votes"
     choices: ClassVar[tuple[str, ...]] = CHOICES
+    group_names: ClassVar[tuple[str, ...]] = CHOICES
     max_groups: ClassVar[int] = len(CHOICES)
     has_fixed_groups: ClassVar[bool] = True
     group_noun: ClassVar[str] = ""

@@ -85,7 +85,7 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
         )
         .order_by(Answer.submitted_at, Answer.id)
     )
-    named = list(get_kind(campaign.kind).choices)
+    named = list(get_kind(campaign.kind).group_names)
     words: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:

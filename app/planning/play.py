@@ -36,7 +36,8 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         report_progress(session, job_id, epoch, 0.0)
         run.ends, run.rounds, run.picture = [], [], None
         asked, budget = run.asked, campaign.budget
-        table = sample_images(session, campaign, MOST_IMAGES, asked["by"])
+        most = min(MOST_IMAGES, get_kind(campaign.kind).simulated_images)
+        table = sample_images(session, campaign, most, asked["by"])
         design = Design(**asked["design"])
         strategy = get_strategy(design.strategy)
         wanted = features_wanted(session, campaign, features_named(strategy, design.settings))

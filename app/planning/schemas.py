@@ -168,9 +168,11 @@ class KindOut(BaseModel):
     about: str
     question: str
     grid_size: int
+    smallest_grid: int
     max_groups: int
     columns: int
     votes: bool
+    needs_known_value: bool
     strategy: str
     views: int
     grids_per_assignment: int
@@ -183,9 +185,11 @@ class KindOut(BaseModel):
             about=kind.about,
             question=kind.question,
             grid_size=kind.grid_size,
+            smallest_grid=kind.smallest_grid,
             max_groups=kind.max_groups,
             columns=kind.columns,
             votes=kind.form == "votes",
+            needs_known_value=kind.needs_known_value,
             strategy=kind.strategy,
             views=kind.views,
             grids_per_assignment=kind.grids_per_assignment,

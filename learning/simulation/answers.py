@@ -32,6 +32,9 @@ class Crowd(Protocol):
     @property
     def n_annotators(self) -> int: ...
 
+    @property
+    def random_state(self) -> int: ...
+
     def answer(
         self,
         annotator: int,

@@ -15,6 +15,7 @@ from app.kinds.odd_one_out import ODD, TOGETHER
 from app.planning.dry_run import Design, play
 from app.results.service import get_model
 from app.strategies import get_strategy
+from learning.quality import deserves, evidence, verdict
 from learning.simulation import FeatureCrowd
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
@@ -125,6 +126,29 @@ def test_a_wrong_choice_is_worse_than_chance() -> None:
     assert wrong is not None
     assert [right.value, wrong.value] == pytest.approx([1.0, -0.5])
     assert KIND.agreement([0, -1], [0, -1]) is None
+
+
+@pytest.mark.parametrize(("right", "stopped"), [(0.8, (0.0, 0.02)), (1 / 3, (0.9, 1.0))])
+def test_honest_people_are_not_stopped_and_who_guesses_is(
+    right: float, stopped: tuple[float, float]
+) -> None:
+    rng = np.random.default_rng(0)
+    n = KIND.checks_needed.stop
+    ends = []
+    for _ in range(2_000):
+        chosen = rng.random(n) < right
+        found = [KIND.agreement(choice(0), choice(0 if good else 1)) for good in chosen]
+        checks = evidence([one for one in found if one is not None])
+        given = verdict(checks, 100, 0, KIND.checks_needed)
+        ends.append(deserves(given, checks, 0, KIND.checks_needed) == "stop")
+    assert stopped[0] <= np.mean(ends) <= stopped[1]
+
+
+def test_one_check_or_two_say_nothing() -> None:
+    wrong = KIND.agreement(choice(0), choice(1))
+    assert wrong is not None
+    assert verdict(evidence([wrong] * 7), 7, 0, KIND.checks_needed) == "unknown"
+    assert verdict(evidence([wrong] * 8), 8, 0, KIND.checks_needed) == "chance"
 
 
 def test_triplets_find_neighbours() -> None:

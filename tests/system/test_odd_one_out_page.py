@@ -41,7 +41,13 @@ def odd_of(images: list[int]) -> int:
     return alone[0] if alone else images[-1]
 
 
+def is_open(page: Page) -> None:
+    """New images take no choice for a moment."""
+    expect(page.locator(f".task:not([inert]) > .stage {TILES}").first).to_be_visible(timeout=SLOW)
+
+
 def choose(person: Person, image: int) -> None:
+    is_open(person.page)
     if person.way == "keyboard":
         person.page.keyboard.press(str(person.images().index(image) + 1))
     else:
@@ -88,10 +94,44 @@ def test_arrows_and_enter_choose_too(browser: Browser, web: System) -> None:
     page = at_work(browser, link_of(a_campaign_of_triplets(), web))
     person = Person(page, "keyboard", kind_of)
     images = person.images()
+    is_open(page)
     person.focus(images[2])
     page.keyboard.press("Enter")
     expect_done(page, 1, 20)
     assert odd_in(stored()[0]) == images[2]
+
+
+def test_a_double_click_and_a_key_that_is_held_answer_once(browser: Browser, web: System) -> None:
+    page = at_work(browser, link_of(a_campaign_of_triplets(), web))
+    person = Person(page, "mouse", kind_of)
+    first = person.images()
+    is_open(page)
+    person.tile(first[1]).dblclick()
+    expect_done(page, 1, 20)
+    is_open(page)
+    for _ in range(3):
+        # Without a release in between, the browser says that the key repeats.
+        page.keyboard.down("3")
+    page.keyboard.up("3")
+    expect_done(page, 2, 20)
+    page.wait_for_timeout(500)
+    expect_done(page, 2, 20)
+    assert odd_in(stored()[0]) == first[1]
+
+
+def test_the_space_bar_shows_an_image_large_and_chooses_nothing(
+    browser: Browser, web: System
+) -> None:
+    page = at_work(browser, link_of(a_campaign_of_triplets(), web))
+    person = Person(page, "keyboard", kind_of)
+    is_open(page)
+    person.focus(person.images()[1])
+    for _ in range(3):
+        page.keyboard.down(" ")
+    page.keyboard.up(" ")
+    page.wait_for_timeout(300)
+    expect_done(page, 0, 20)
+    assert stored() == []
 
 
 def test_practice_shows_which_image_was_expected(browser: Browser, web: System) -> None:
@@ -143,6 +183,7 @@ def test_the_page_is_accessible_and_images_are_large(
         assert box["x"] + box["width"] <= width
         assert box["y"] + box["height"] <= height
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    is_open(page)
     page.keyboard.press("?")
     expect(page.get_by_text("choose the first, second, third … image")).to_be_visible()
     assert violations(page) == []

@@ -157,7 +157,7 @@ export class Board {
     const next = grouping.assign(this.current, images, group);
     this.selected = NOTHING;
     const what = images.length === 1 ? this.nameOf(images[0]!) : this.counted(images.length);
-    const announcement = this.said(what, group, this.leftIn(next));
+    const announcement = this.announcementOf(what, group, this.leftIn(next));
     const indices = images.map((image) => this.current.images.indexOf(image));
     this.change(next, announcement, 'p', group, ...indices);
   }
@@ -334,7 +334,7 @@ export class Board {
     return {};
   }
 
-  protected said(images: string, group: number, left: string): string {
+  protected announcementOf(images: string, group: number, left: string): string {
     if (group === LEFT) return t('said_left', { images, left });
     return t('said_put', { images, left, place: this.placeOf(group) });
   }
@@ -356,7 +356,7 @@ export class Board {
     return n === 0 ? t('none_left') : t('left', { n });
   }
 
-  private change(next: Grouping, announcement: string, ...event: Untimed): void {
+  protected change(next: Grouping, announcement: string, ...event: Untimed): void {
     if (next === this.current) return;
     this.current = next;
     this.trace.add(this.elapsed, ...event);

@@ -14,7 +14,10 @@ export function suggestedBudget(images: number, gridSize: number, views = VIEWS)
 /** The body of POST /api/v1/campaigns for a kind of task, in a size that fits the collection. */
 export function beginWith(collection: Collection, kind: string, options: Options) {
   const sizes = options.kinds[kind];
-  const gridSize = Math.max(2, Math.min(sizes?.grid_size ?? 24, collection.n_images));
+  const gridSize = Math.max(
+    sizes?.smallest_grid ?? 2,
+    Math.min(sizes?.grid_size ?? 24, collection.n_images),
+  );
   const strategy =
     options.strategies.find(({ name }) => name === sizes?.strategy) ?? options.strategies[0];
   const budget = suggestedBudget(collection.n_images, gridSize, sizes?.views);

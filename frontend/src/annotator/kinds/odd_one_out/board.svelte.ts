@@ -1,6 +1,14 @@
 import type { AnswerIn } from '../../../api/types';
 import { Board, type Confirmation, type Look } from '../../board.svelte';
-import { type Grouping, LEFT, type Missing } from '../../grouping';
+import {
+  assign,
+  clear,
+  type Draft,
+  type Grouping,
+  imagesOf,
+  LEFT,
+  type Missing,
+} from '../../grouping';
 import { t } from '../../texts';
 
 /** Groups as the server knows them (app/kinds/odd_one_out.py). */
@@ -17,9 +25,16 @@ export class OddBoard extends Board {
   /** Chooses this image instead of another one; false where it cannot be seen. */
   pick(image: number): boolean {
     if (this.isHopeless || this.broken.has(image)) return false;
-    if (!this.isUntouched) this.clear();
-    this.put([image], ODD);
+    if (this.isUntouched) this.put([image], ODD);
+    else this.chooseInstead(image);
     return true;
+  }
+
+  /** Two devices may have chosen different images of the same grid: one stays. */
+  override takeOver(draft: Draft): void {
+    super.takeOver(draft);
+    const chosen = imagesOf(this.current, ODD);
+    if (chosen.length > 1) this.chooseInstead(chosen[0]!);
   }
 
   override colourOf(): number {
@@ -55,12 +70,17 @@ export class OddBoard extends Board {
     return { groups };
   }
 
-  protected override said(images: string, group: number): string {
+  protected override announcementOf(images: string, group: number): string {
     return group === ODD ? t('odd_chosen', { image: images }) : '';
   }
 
   protected override whereOf(image: string, group: number): string {
     return group === ODD ? t('odd_chosen', { image }) : image;
+  }
+
+  private chooseInstead(image: number): void {
+    const next = assign(clear(this.current), [image], ODD);
+    this.change(next, t('odd_chosen', { image: this.nameOf(image) }), 's', ...next.groups);
   }
 
   private seenIn(grouping: Grouping): number[] {

@@ -76,7 +76,7 @@ export class VoteBoard extends Board {
     return { groups: votesOf(next, this.broken) };
   }
 
-  protected override said(images: string, group: number, left: string): string {
+  protected override announcementOf(images: string, group: number, left: string): string {
     if (group === LEFT) return t('said_unvoted', { images, left });
     return t('said_vote', { images, left, vote: this.voteOf(group) });
   }
