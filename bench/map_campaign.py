@@ -35,7 +35,7 @@ def a_mapped_campaign(n: int) -> tuple[Account, Campaign]:
         owner = create_account(session, f"owner{n}@example.org")
         collection = create_collection(session, owner, f"{n} images")
         kinds = rng.integers(0, N_CLUSTERS, n)
-        _add_images(session, collection, kinds)
+        add_images(session, collection, kinds)
         plan = CampaignPlan(
             name=f"{n} images", collection_id=collection.id, kind="bins", strategy="crowdster",
             budget=1_000, rounds=5,
@@ -50,7 +50,8 @@ def a_mapped_campaign(n: int) -> tuple[Account, Campaign]:
         return owner, campaign
 
 
-def _add_images(session: Session, collection: Collection, kinds: NDArray[np.int64]) -> None:
+def add_images(session: Session, collection: Collection, kinds: NDArray[np.int64]) -> None:
+    """Add an image for each entry of kinds (N,); images of one kind are similar."""
     for start in range(0, len(kinds), AT_ONCE):
         rows = []
         for position in range(start, min(start + AT_ONCE, len(kinds))):

@@ -27,6 +27,7 @@ from app.core.database import Base, Identified
 class Annotator(Identified, Base):
     """A person who groups images, as this campaign knows them: by a position, without an identity.
 
+    consented_at, consented_to: the last agreement to a consent text, and that text's key.
     practice: agreement with the known answer for each practice grid, as a list per grid with one
         number per try.
     warned_at, stopped_at, left_out_at: when a measure against careless work was taken; null if not.
@@ -40,6 +41,7 @@ class Annotator(Identified, Base):
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
     position: Mapped[int]
     consented_at: Mapped[datetime | None]
+    consented_to: Mapped[str | None] = mapped_column(String(64))
     instructed_at: Mapped[datetime | None]
     practice: Mapped[list[list[float]]] = mapped_column(JSONB, default=list, server_default="[]")
     warned_at: Mapped[datetime | None]
@@ -48,6 +50,36 @@ class Annotator(Identified, Base):
     left_out_at: Mapped[datetime | None]
     reviewed_at: Mapped[datetime | None]
     decision_reason: Mapped[str] = mapped_column(Text, default="", server_default="")
+
+
+class ConsentText(Identified, Base):
+    """A consent text as somebody agreed to it. `sha256` is its key; versions are numbered from 1 in
+    the order of their first agreements."""
+
+    __tablename__ = "consent_text"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "version"),
+        UniqueConstraint("campaign_id", "sha256"),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    version: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    text: Mapped[str] = mapped_column(Text)
+
+
+class ConsentAgreement(Base):
+    """An annotator agreed to a consent text."""
+
+    __tablename__ = "consent_agreement"
+
+    annotator_id: Mapped[UUID] = mapped_column(
+        ForeignKey("annotator.id", ondelete="CASCADE"), primary_key=True
+    )
+    consent_text_id: Mapped[UUID] = mapped_column(
+        ForeignKey("consent_text.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    agreed_at: Mapped[datetime]
 
 
 class AnnotatorIdentity(Base):

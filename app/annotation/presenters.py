@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
+from app.annotation.consent import key_of
 from app.annotation.hooks import Pay
 from app.annotation.schemas import CampaignForAnnotators, LeasedImage
 from app.campaigns.annotation_settings import annotation_of
@@ -31,6 +32,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
         columns=kind.columns,
         descriptions=kind.descriptions_of(settings.descriptions),
         consent_html=render_markdown(settings.consent),
+        consent_key=key_of(settings.consent),
         instructions_html=render_markdown(settings.instructions),
         thanks_html=render_markdown(settings.thanks),
         completion=settings.completion,

@@ -51,9 +51,10 @@ AssignmentId = Annotated[UUID, Depends(_assignment_id)]
 @api.post("/steps")
 def take_step(body: StepIn, session: AnnotatorsSession, assignment_id: AssignmentId) -> StageOut:
     """Record that the annotator agreed to the consent text, or read the instructions or the
-    warning."""
+    warning. If the text is no longer the one that the page shows, nothing is recorded
+    (`consent_changed`)."""
     who = session_of(session, assignment_id)
-    sessions.take_step(who, body.step)
+    sessions.take_step(session, who, body.step, body.consent_key)
     return stage_out(who)
 
 

@@ -22,8 +22,9 @@ class OpenSession(BaseModel):
 
 class CampaignForAnnotators(BaseModel):
     """What annotators see of a campaign. The requester's texts are safe HTML; the page uses its own
-    text if one is empty. `interface` is how the page lets people answer; several kinds may have the
-    same. Groups of `select` are votes: 0 yes, 1 no, 2 unsure."""
+    text if one is empty. `consent_key` recognises the consent text. `interface` is how the page
+    lets people answer; several kinds may have the same. Groups of `select` are votes: 0 yes, 1 no,
+    2 unsure."""
 
     id: UUID
     name: str
@@ -35,6 +36,7 @@ class CampaignForAnnotators(BaseModel):
     columns: int
     descriptions: Descriptions
     consent_html: str
+    consent_key: str
     instructions_html: str
     thanks_html: str
     completion: Literal["code", "none"]
@@ -212,7 +214,10 @@ class AnswerOut(BaseModel):
 
 
 class StepIn(BaseModel):
+    """`consent_key` is that of the consent text that the page shows."""
+
     step: Literal["consent", "instructions", "warning"]
+    consent_key: str | None = Field(default=None, max_length=64)
 
 
 class ReturnIn(BaseModel):

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from app.annotation import hooks
+from app.annotation import consent, hooks
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
@@ -216,7 +216,7 @@ def stage(who: AnnotatorSession) -> Stage:
     settings, annotator = who.settings, who.annotator
     if who.assignment.screened_out_at is not None:
         return "screened_out"
-    if settings.consent.strip() and annotator.consented_at is None:
+    if consent.is_asked(settings, annotator):
         return "consent"
     if settings.show_instructions and annotator.instructed_at is None:
         return "instructions"
@@ -258,16 +258,18 @@ def require_prepared(who: AnnotatorSession) -> None:
         raise NotPrepared("Do the practice grids first.")
 
 
-def take_step(who: AnnotatorSession, step: Stage) -> None:
+def take_step(
+    session: Session, who: AnnotatorSession, step: Stage, consent_key: str | None = None
+) -> None:
     """Record that the annotator agreed to the consent text, or read the instructions or the
-    warning."""
-    columns = {
-        "consent": "consented_at",
-        "instructions": "instructed_at",
-        "warning": "warning_seen_at",
-    }
-    if step in columns:
-        setattr(who.annotator, columns[step], datetime.now(UTC))
+    warning. `consent_key` is the key of the text that their page shows, if it says so. Raises
+    ConsentChanged."""
+    if step == "consent":
+        consent.agree(session, who.settings, who.annotator, consent_key)
+    elif step == "instructions":
+        who.annotator.instructed_at = datetime.now(UTC)
+    elif step == "warning":
+        who.annotator.warning_seen_at = datetime.now(UTC)
 
 
 def seconds_spent(session: Session, assignment: Assignment) -> float:

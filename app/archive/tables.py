@@ -24,7 +24,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute
 
-from app.annotation.models import Annotator, Answer, Assignment, Remark
+from app.annotation.models import (
+    Annotator,
+    Answer,
+    Assignment,
+    ConsentAgreement,
+    ConsentText,
+    Remark,
+)
 from app.campaigns.models import Campaign, Grid, Round, Share
 from app.collections.models import Collection, Image
 from app.core.database import Base
@@ -108,6 +115,8 @@ ARCHIVED = [
     # Known answers may show images that have not joined the campaign yet.
     Archived(Grid, only=lambda campaign_id: n_archived(campaign_id) > all_(Grid.images)),
     Archived(Annotator),
+    Archived(ConsentText),
+    Archived(ConsentAgreement),
     # Annotators show this code to a platform, so it would reveal their identity there.
     Archived(
         Assignment,

@@ -28,8 +28,8 @@ class AnnotationSettings(BaseModel):
         default="",
         max_length=LONGEST_TEXT,
         title="Consent text",
-        description="Shown first. Annotators must agree to it. Empty: no consent page. Supports "
-        "Markdown.",
+        description="Shown first. Annotators must agree to it. If you change it, everyone is asked "
+        "again before their next grid. Empty: no consent page. Supports Markdown.",
     )
     instructions: str = Field(
         default="",

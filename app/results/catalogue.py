@@ -17,6 +17,7 @@ from app.recruitment import exports as payments
 from app.results import (
     clusterings,
     comparisons,
+    consents,
     exports,
     hooks,
     label_files,
@@ -172,6 +173,14 @@ EXPORTS = [
     _answers(
         "quality.csv", exports.quality_csv, "Quality of annotators",
         "One line per annotator: agreement, verdict and the action taken.",
+    ),
+    _answers(
+        "consent.csv", consents.consent_csv, "Consent",
+        "Who agreed to which version of the consent text, and when.",
+    ),
+    _answers(
+        "consent_texts.jsonl", consents.consent_texts_jsonl, "Consent texts",
+        "Every version of the consent text to which somebody agreed, as it was.",
     ),
     _payments(
         "payments.csv", payments.payments_csv, "Payments",

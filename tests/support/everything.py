@@ -9,7 +9,15 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account, RecoveryCode
 from app.accounts.service import create_sign_in_link
 from app.accounts.sessions import start_session
-from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment, Remark
+from app.annotation.models import (
+    Annotator,
+    AnnotatorIdentity,
+    Answer,
+    Assignment,
+    ConsentAgreement,
+    ConsentText,
+    Remark,
+)
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.sharing import share_campaign
 from app.collections.models import CollectionImport, ImportProblem
@@ -87,6 +95,10 @@ def _answered(session: Session, campaign: Campaign) -> None:
     )
     added(session, answer)
     added(session, Remark(campaign_id=campaign.id, annotator_id=who.id, kind="comment"))
+    text = ConsentText(campaign_id=campaign.id, version=1, sha256="0" * 64, text="We agree.")
+    added(session, text)
+    agreement = ConsentAgreement(annotator_id=who.id, consent_text_id=text.id, agreed_at=NOW)
+    added(session, agreement)
 
 
 def _imported(session: Session, collection_id: UUID) -> None:

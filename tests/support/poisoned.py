@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
 from app.accounts.models import Account
-from app.annotation.models import Annotator, Assignment, Remark
+from app.annotation.models import Annotator, Assignment, ConsentText, Remark
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
@@ -90,8 +90,8 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
         session.execute(
             update(Webhook).values(disabled_at=datetime.now(UTC), disabled_because="gone")
         )
-        _consenting(session.get_one(Campaign, sorted_campaign.id))
-        _consenting(session.get_one(Campaign, labelled.id))
+        _consenting(session, session.get_one(Campaign, sorted_campaign.id))
+        _consenting(session, session.get_one(Campaign, labelled.id))
     planted = plant_everywhere()
     with transaction() as session:
         links = {
@@ -118,9 +118,10 @@ def _a_report(number: int) -> CspViolation:
     return CspViolation(directive="img-src", blocked="inline", page=f"/{number}", n=1)
 
 
-def _consenting(campaign: Campaign) -> None:
+def _consenting(session: Session, campaign: Campaign) -> None:
     texts = dict.fromkeys(("consent", "instructions", "thanks"), "Words")
     campaign.annotation = {**campaign.annotation, **texts}
+    session.add(ConsentText(campaign_id=campaign.id, version=1, sha256="0" * 64, text="Words"))
 
 
 def _a_draft(owner: Account, campaign: Campaign) -> Campaign:

@@ -71,8 +71,8 @@ export function openSession(arrival: Arrival, password = ''): Promise<Session> {
   return request(path, { method: 'POST', body: password ? { ...body, password } : body });
 }
 
-export function takeStep(token: string, step: Step): Promise<StageState> {
-  return request('/steps', { method: 'POST', token, body: { step } });
+export function takeStep(token: string, step: Step, consentKey: string): Promise<StageState> {
+  return request('/steps', { method: 'POST', token, body: { step, consent_key: consentKey } });
 }
 
 export function currentPractice(token: string): Promise<Practice> {

@@ -137,9 +137,16 @@ export class Page {
   /** Agreed, or read. */
   async take(step: Step): Promise<void> {
     this.submitting = true;
-    await this.attempt(async () =>
-      this.advance(await this.call((token) => api.takeStep(token, step))),
-    );
+    await this.attempt(async () => {
+      const key = this.session!.campaign.consent_key;
+      try {
+        await this.advance(await this.call((token) => api.takeStep(token, step, key)));
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === 'consent_changed')) throw error;
+        await this.enter();
+        this.notice = { key: 'consent_changed' };
+      }
+    });
     this.submitting = false;
   }
 
@@ -154,7 +161,15 @@ export class Page {
     if (this.phase.name !== 'waiting' && this.phase.name !== 'paused') {
       this.phase = { name: 'loading' };
     }
-    await this.attempt(async () => this.show(await this.call(api.leaseNextGrid)));
+    await this.attempt(async () => {
+      try {
+        await this.show(await this.call(api.leaseNextGrid));
+      } catch (error) {
+        // The requester has changed what comes before the grids.
+        if (!(error instanceof ApiError && error.code === 'not_prepared')) throw error;
+        await this.enter();
+      }
+    });
   }
 
   async advance(stage: StageState): Promise<void> {
