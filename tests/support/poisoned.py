@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.annotation.models import Annotator, Assignment, ConsentText, Remark
