@@ -269,6 +269,7 @@ UNSEEN: dict[str, str] = {
         ["payment.external_id", "posting.external_id"],
         "by what a platform calls it, which the program asks it with",
     ),
+    "consent_text.text": "in exports alone; pages show the campaign's present text",
     "channel_call.history": "for those who look into the database after a failure",
     "posting.details": "its address stands behind a link, which is looked at for what it does",
     "submission.code": "compared; a page says whether it is right",
