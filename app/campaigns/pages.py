@@ -18,7 +18,7 @@ from app.collections.models import Collection
 from app.collections.service import list_collections
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession, templates
-from app.kinds import AnswerForm, get_kind
+from app.kinds import AnswerForm, all_kinds, get_kind
 from app.strategies import all_strategies, get_strategy
 
 pages = APIRouter(include_in_schema=False)
@@ -78,6 +78,7 @@ def home(
         "archived": archived,
         "collections": list_collections(session, account),
         "campaigns": service.list_campaigns(session, account, archived=archived),
+        "kinds": {kind.name: kind.title for kind in all_kinds()},
         "strategies": {strategy.name: strategy.title for strategy in all_strategies()},
     }
     return templates.TemplateResponse(request, "home.html", context)
@@ -163,6 +164,7 @@ def frame_context(
         "account": account,
         "campaign": campaign,
         "collection": session.get_one(Collection, campaign.collection_id),
+        "kind": get_kind(campaign.kind),
         "strategy": get_strategy(campaign.strategy),
         "access": access_of(session, account, campaign),
         "sections": sections_of(campaign),
