@@ -144,8 +144,12 @@ def test_a_toy_kind_goes_through_the_whole_loop(
             "annotator_key": "annotator-000001",
         },
     ).json()
-    told = opened["campaign"]
-    assert (told["kind"], told["interface"], told["descriptions"]) == ("toy_pairs", "bins", "none")
+    shown = opened["campaign"]
+    assert (shown["kind"], shown["interface"], shown["descriptions"]) == (
+        "toy_pairs",
+        "bins",
+        "none",
+    )
     wrong = submit(client, who, a_lease(client, who), groups=[0, -1], descriptions=[])
     assert (wrong.status_code, wrong.json()["code"]) == (422, "bad_groups")
     assert "Both images must be in a bin." in wrong.text

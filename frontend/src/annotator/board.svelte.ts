@@ -26,7 +26,7 @@ export interface Held {
   readonly control: boolean;
 }
 
-/** How a group is told apart besides its colour. */
+/** What distinguishes a group besides its colour. */
 export type Look = { icon: IconName; text?: never } | { icon?: never; text: string };
 
 /** What is asked before submitting images that nothing was done with. */

@@ -16,16 +16,13 @@ import { Painter } from './painter';
 import type { Phase } from './phase';
 import { PracticeRun } from './practice.svelte';
 import { Presence } from './presence';
-import { isPassing, passwordProblem, refusalOf } from './refusals';
+import { isPassing, PASSING, passwordProblem, refusalOf, STARTS_OVER } from './refusals';
 import { withRetries } from './retry';
 import { sentenceOf } from './sentences';
 import { GONE, SharedWork } from './shared-work.svelte';
 import { noted } from './notes';
-import { type Key, type Notice, t } from './texts';
+import { type Notice, t } from './texts';
 import { rememberWords } from './words';
-
-/** Notices that the next call that succeeds takes away. */
-const PASSING = new Set<Key>(['offline', 'error_server']);
 
 export class Page {
   phase: Phase = $state.raw({ name: 'loading' });
@@ -139,13 +136,7 @@ export class Page {
     this.submitting = true;
     await this.attempt(async () => {
       const key = this.session!.campaign.consent_key;
-      try {
-        await this.advance(await this.call((token) => api.takeStep(token, step, key)));
-      } catch (error) {
-        if (!(error instanceof ApiError && error.code === 'consent_changed')) throw error;
-        await this.enter();
-        this.notice = { key: 'consent_changed' };
-      }
+      await this.advance(await this.call((token) => api.takeStep(token, step, key)));
     });
     this.submitting = false;
   }
@@ -161,15 +152,7 @@ export class Page {
     if (this.phase.name !== 'waiting' && this.phase.name !== 'paused') {
       this.phase = { name: 'loading' };
     }
-    await this.attempt(async () => {
-      try {
-        await this.show(await this.call(api.leaseNextGrid));
-      } catch (error) {
-        // The requester has changed what comes before the grids.
-        if (!(error instanceof ApiError && error.code === 'not_prepared')) throw error;
-        await this.enter();
-      }
-    });
+    await this.attempt(async () => this.show(await this.call(api.leaseNextGrid)));
   }
 
   async advance(stage: StageState): Promise<void> {
@@ -258,8 +241,12 @@ export class Page {
       if (this.notice && PASSING.has(this.notice.key)) this.notice = null;
       return true;
     } catch (error) {
-      const sentence = sentenceOf(error);
-      if (!this.showRefusal(error)) this.phase = { name: 'error', sentence };
+      if (error instanceof ApiError && STARTS_OVER.has(error.code)) {
+        await this.enter();
+        this.notice = STARTS_OVER.get(error.code) ?? null;
+      } else if (!this.showRefusal(error)) {
+        this.phase = { name: 'error', sentence: sentenceOf(error) };
+      }
       return false;
     }
   }

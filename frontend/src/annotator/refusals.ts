@@ -1,6 +1,6 @@
 /** What the server refuses who comes: some of it for good, some only for now. */
 import { ApiError } from '../api/errors';
-import type { Key } from './texts';
+import type { Key, Notice } from './texts';
 
 /** Titles by the code of the refusal; the server's sentence says what to do. */
 const TITLES: Record<string, Key> = {
@@ -78,3 +78,12 @@ export function passwordProblem(error: unknown): Key | '' | null {
 export function isPassing(error: ApiError): boolean {
   return error.temporary && !(error.code in WAITS) && !(error.code in PASSWORD);
 }
+
+/** Refusals after the requester changed what comes before the grids, and what is said then. */
+export const STARTS_OVER = new Map<string, Notice | null>([
+  ['not_prepared', null],
+  ['consent_changed', { key: 'consent_changed' }],
+]);
+
+/** Notices that the next call that succeeds takes away. */
+export const PASSING = new Set<Key>(['offline', 'error_server']);
