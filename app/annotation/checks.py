@@ -133,7 +133,7 @@ def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
         role="repeat",
         repeats=original.id,
         number=0,
-        images=[int(image) for image in rng.permutation(original.images)],
+        images=get_kind(who.campaign.kind).in_another_order(original.images, rng),
         wanted=1,
     )
     session.add(grid)

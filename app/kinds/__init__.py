@@ -8,6 +8,7 @@ results and exports find it through `get_kind` and `all_kinds`.
 from app.kinds.base import AnswerForm, Kind, all_kinds, get_kind, register
 from app.kinds.bins import BinsKind
 from app.kinds.grid import GridKind
+from app.kinds.nearer import NearerKind
 from app.kinds.odd_one_out import OddOneOutKind
 from app.kinds.select import SelectKind
 
@@ -17,4 +18,5 @@ __all__ = ["AnswerForm", "Kind", "all_kinds", "get_kind", "register"]
 register(GridKind())
 register(BinsKind())
 register(OddOneOutKind())
+register(NearerKind())
 register(SelectKind())

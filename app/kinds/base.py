@@ -41,6 +41,7 @@ class Kind(ABC):
     checks_needed: how many checks there must be to judge an annotator.
     simulated_images: how many images a dry run simulates at most.
     group_names: what its groups are called on requesters' pages, if always the same.
+    has_reference: whether the first image of a grid is the one that the others are compared with.
     prefers_new_images: whether an annotator's second answer about an image replaces the first, so
         that grids with images that are new to the annotator are better.
     """
@@ -69,6 +70,7 @@ class Kind(ABC):
     checks_needed: ClassVar[Enough] = GROUPINGS
     simulated_images: ClassVar[int] = 500
     needs_known_value: ClassVar[bool] = False
+    has_reference: ClassVar[bool] = False
     prefers_new_images: ClassVar[bool] = False
 
     def checked_max_groups(self, wanted: int | None) -> int:
@@ -95,6 +97,11 @@ class Kind(ABC):
         """Return what is wrong with an answer, given the groups of the images that could be seen;
         None if nothing is."""
         return None
+
+    def in_another_order(self, images: Sequence[int], rng: np.random.Generator) -> list[int]:
+        """Return the images of a grid in other places, for asking again."""
+        n_kept = int(self.has_reference)
+        return [*images[:n_kept], *rng.permutation(images[n_kept:]).tolist()]
 
     def descriptions_of(self, chosen: Descriptions | Literal["auto"]) -> Descriptions:
         """Return whether annotators describe groups, given the campaign's setting."""

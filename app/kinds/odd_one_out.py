@@ -68,10 +68,7 @@ class OddOneOutKind(GroupingKind):
         n = len(known)
         if n < FEWEST or ODD not in known or ODD not in given:
             return None
-        chance = 1 / n
-        is_same = known.index(ODD) == given.index(ODD)
-        deviation = (chance / (1 - chance)) ** 0.5
-        return Agreement((float(is_same) - chance) / (1 - chance), deviation)
+        return kappa(n, known.index(ODD) == given.index(ODD))
 
     def consistency(self, earlier: Groups, later: Groups) -> Agreement | None:
         return self.agreement(earlier, later)
@@ -99,7 +96,7 @@ class OddOneOutKind(GroupingKind):
         images = rng.permutation(values[value])[: size - 1].tolist()
         place = int(rng.integers(size))
         images.insert(place, others[int(rng.integers(len(others)))])
-        return KnownAnswer(images, _truth(place, size))
+        return KnownAnswer(images, truth(place, size))
 
     def known_from_table(self, table: KnownTable, max_groups: int) -> list[KnownAnswer]:
         return [_read_grid(name, rows) for name, rows in table.items()]
@@ -115,11 +112,19 @@ class OddOneOutKind(GroupingKind):
         size_of[-1] = 1
         each = np.array([size_of[group] for group in grouped.groups.tolist()])
         rng = np.random.default_rng([crowd.random_state, annotator, *images])
-        groups = _truth(int(rng.choice(np.flatnonzero(each == each.min()))), len(images))
+        groups = truth(int(rng.choice(np.flatnonzero(each == each.min()))), len(images))
         return SimulatedAnswer(np.array(groups, np.int64), [], grouped.attribute)
 
 
-def _truth(place: int, size: int) -> list[int]:
+def kappa(n_choices: int, is_same: bool) -> Agreement:
+    """Cohen's kappa of two choices of one among `n_choices` images."""
+    chance = 1 / n_choices
+    deviation = (chance / (1 - chance)) ** 0.5
+    return Agreement((float(is_same) - chance) / (1 - chance), deviation)
+
+
+def truth(place: int, size: int) -> list[int]:
+    """Return the groups of a grid whose odd one is at `place`."""
     return [ODD if k == place else TOGETHER for k in range(size)]
 
 
@@ -131,4 +136,4 @@ def _read_grid(name: str, rows: list[Row]) -> KnownAnswer:
             f"Grid {name!r} needs one image with one group, the odd one out, and another group "
             "for all other images."
         )
-    return KnownAnswer([row.image for row in rows], _truth(alone[0], len(rows)))
+    return KnownAnswer([row.image for row in rows], truth(alone[0], len(rows)))

@@ -33,6 +33,7 @@ EXPORT_VERSION = 1
 MEDIA = {
     "csv": "text/csv",
     "jsonl": "application/jsonl",
+    "txt": "text/plain",
     "tsv": "text/tab-separated-values",
     "npz": "application/octet-stream",
     "parquet": "application/vnd.apache.parquet",
@@ -162,6 +163,14 @@ EXPORTS = [
         "triplets.csv", "Triplets",
         "Comparisons (anchor, near, far) in the list-order of cblearn, up to 100 per answer.",
         of_answers=lambda session, campaign, options: comparisons.triplets_csv(
+            session, campaign, options.per_answer
+        ),
+        form="groupings",
+    ),
+    Export(
+        "trainset.txt", "Odd ones out",
+        "Three images per line, of which the third is the odd one out, as in the THINGS data.",
+        of_answers=lambda session, campaign, options: comparisons.trainset_txt(
             session, campaign, options.per_answer
         ),
         form="groupings",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.core.cells import csv_line
+from app.kinds import get_kind
 from app.results.answers import AnswerRow, read_answers
 
 PAIR_COLUMNS = ["annotator", "grid", "i", "j", "same"]
@@ -20,6 +22,7 @@ PER_ANSWER = 100
 # ones.
 ANSWERS_AT_ONCE = 250
 BARE = pyarrow.csv.WriteOptions(include_header=False)
+BARE_SPACED = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ")
 
 
 def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
@@ -35,7 +38,8 @@ def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
         answer = np.nonzero(known)[0]
         annotators = np.array([row.annotator for row in rows])[answer]
         grids = np.array([row.grid for row in rows])[answer]
-        yield _csv([annotators, grids, images[:, first][known], images[:, second][known], same])
+        pair = [images[:, first][known], images[:, second][known]]
+        yield _csv([annotators, grids, *pair, same], BARE)
 
 
 def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Iterator[bytes]:
@@ -45,25 +49,54 @@ def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Itera
     answer, drawn at random but the same every time, because one grid of 24 has about 2,000.
     """
     yield csv_line(TRIPLET_COLUMNS).encode()
+    for triplets in _drawn_triplets(session, campaign, per_answer, both_ways=True):
+        yield _csv(triplets, BARE)
+
+
+def trainset_txt(session: Session, campaign: Campaign, per_answer: int) -> Iterator[bytes]:
+    """Yield lines of three images, of which the third is the odd one out, separated by spaces.
+
+    This is the form of the THINGS data (Hebart et al. 2020), without a header. The number of lines
+    of each answer is limited as in `triplets_csv`.
+    """
+    for triplets in _drawn_triplets(session, campaign, per_answer, both_ways=False):
+        yield _csv(triplets, BARE_SPACED)
+
+
+def _drawn_triplets(
+    session: Session, campaign: Campaign, per_answer: int, *, both_ways: bool
+) -> Iterator[list[NDArray[np.int64]]]:
+    """Yield (n,) anchors, (n,) near and (n,) far images. Each pair that belongs together is in one
+    order or in both, unless only the first image of a grid is an anchor."""
+    only_first = get_kind(campaign.kind).has_reference
     for rows in _answers_by_size(session, campaign):
         images, groups = _arrays(rows)
+        size = images.shape[1]
+        order = ~np.eye(size, dtype=np.bool_) if both_ways else ~np.tri(size, dtype=np.bool_)
+        if only_first:
+            order[1:] = False
         # These values are part of an archive, so that a restored campaign gives the same triplets.
         seeds = [[campaign.seed, row.annotator, *row.images] for row in rows]
-        places, answer = _triplets(groups, images >= 0, per_answer, seeds)
-        yield _csv([images[answer, place] for place in places])
+        places, answer = _triplets(groups, images >= 0, order, per_answer, seeds)
+        yield [images[answer, place] for place in places]
 
 
 def _triplets(
-    groups: NDArray[np.int64], seen: NDArray[np.bool_], most: int, seeds: list[list[int]]
+    groups: NDArray[np.int64],
+    seen: NDArray[np.bool_],
+    order: NDArray[np.bool_],
+    most: int,
+    seeds: list[list[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (3, n) places in the grid (anchor and near in one group, far in another or in none),
     and (n,) the indices of their answers.
 
-    groups, seen: (B, S). All triplets are numbered, answer by answer and pair by pair. Those drawn
-    are computed from their numbers, without enumerating the others.
+    groups, seen: (B, S). order: (S, S) which places can be anchor and near. All triplets are
+    numbered, answer by answer and pair by pair. Those drawn are computed from their numbers,
+    without enumerating the others.
     """
     same_group = (groups[:, :, None] == groups[:, None, :]) & (groups >= 0)[:, None, :]
-    same_group &= seen[:, :, None] & seen[:, None, :] & ~np.eye(groups.shape[1], dtype=np.bool_)
+    same_group &= seen[:, :, None] & seen[:, None, :] & order
     answer, anchor, near = np.nonzero(same_group)
     apart = (groups[answer] != groups[answer, anchor][:, None]) & seen[answer]
     fars = apart.sum(1)
@@ -105,9 +138,9 @@ def _arrays(rows: Sequence[AnswerRow]) -> tuple[NDArray[np.int64], NDArray[np.in
     return images, groups
 
 
-def _csv(columns: list[NDArray[np.int64]]) -> bytes:
+def _csv(columns: list[NDArray[Any]], options: pyarrow.csv.WriteOptions) -> bytes:
     """Write lines of numbers."""
     table = pa.table({str(at): column for at, column in enumerate(columns)})
     sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(table, sink, BARE)
+    pyarrow.csv.write_csv(table, sink, options)
     return bytes(sink.getvalue())

@@ -24,7 +24,10 @@ N = 30
 
 
 def a_campaign_for(kind: str = "odd_one_out", **plan: object) -> Campaign:
-    owner = an_account()
+    return another_campaign(an_account(), kind, **plan)
+
+
+def another_campaign(owner: Account, kind: str = "odd_one_out", **plan: object) -> Campaign:
     return a_campaign(owner, a_collection(owner, N), kind=kind, **plan)
 
 
@@ -141,9 +144,19 @@ def test_published_triplets_become_a_map_and_leave_as_they_came(client: TestClie
     # By chance, 5 of 29.
     assert overlap > 0.6
     with transaction() as session:
-        sign_in(client, session.get_one(Account, campaign.owner_id))
+        owner = session.get_one(Account, campaign.owner_id)
+    sign_in(client, owner)
     table = client.get(f"/api/v1/campaigns/{campaign.id}/export/triplets.csv").text
     leaving = [[int(value) for value in row] for row in list(csv.reader(io.StringIO(table)))[1:]]
     both = {tuple(row) for row in rows} | {(b, a, c) for a, b, c in rows}
     assert len(leaving) == 3_000
     assert {tuple(row) for row in leaving} == both
+    trainset = client.get(f"/api/v1/campaigns/{campaign.id}/export/trainset.txt")
+    assert trainset.headers["content-type"].startswith("text/plain")
+    unordered = [(*sorted(row[:2]), row[2]) for row in rows]
+    leaving = np.loadtxt(io.StringIO(trainset.text), dtype=int).tolist()
+    assert sorted((*sorted(row[:2]), row[2]) for row in leaving) == sorted(unordered)
+    # The file can come back as it left.
+    again = another_campaign(owner)
+    returned = bring(again, lines(trainset.text), file_format="triplets", named_by="position")
+    assert returned.n_new == 1_500

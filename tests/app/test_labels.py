@@ -202,5 +202,10 @@ def test_files_that_make_no_sense_of_votes_are_not_offered(
         {file["file"] for file in client.get(f"{path}/exports").json()["files"]}
         for path in (base, grouping)
     ]
-    assert offered[1] - offered[0] == {"pairs.csv", "triplets.csv", "clusters.csv"}
+    assert offered[1] - offered[0] == {
+        "pairs.csv",
+        "triplets.csv",
+        "trainset.txt",
+        "clusters.csv",
+    }
     assert {"labels.csv", "voters.csv"} <= offered[0]

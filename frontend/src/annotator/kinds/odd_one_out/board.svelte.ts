@@ -1,4 +1,4 @@
-import type { AnswerIn } from '../../../api/types';
+import type { AnswerIn, LeasedImage } from '../../../api/types';
 import { Board, type Confirmation, type Look } from '../../board.svelte';
 import {
   assign,
@@ -9,16 +9,35 @@ import {
   LEFT,
   type Missing,
 } from '../../grouping';
-import { t } from '../../texts';
+import { type Key, t } from '../../texts';
 
 /** Groups as the server knows them (app/kinds/odd_one_out.py). */
-const TOGETHER = 0;
+export const TOGETHER = 0;
 export const ODD = 1;
 /** Of fewer, none is the odd one. */
 const FEWEST = 3;
 
 /** One image is chosen; all others belong together. */
 export class OddBoard extends Board {
+  /** The image that the others are compared with, if there is one; it cannot be chosen. */
+  get reference(): LeasedImage | null {
+    return null;
+  }
+
+  get hint(): Key {
+    return 'hint_odd';
+  }
+
+  /** The images of which one is chosen. */
+  get choices(): readonly LeasedImage[] {
+    return this.subject.images;
+  }
+
+  /** Whether this image was expected, by its known group. */
+  isExpected(_image: number, truth: number): boolean {
+    return truth === ODD;
+  }
+
   /** Whether too few images can be seen to choose one. */
   readonly isHopeless = $derived.by(() => this.seenIn(this.current).length < FEWEST);
 
@@ -62,12 +81,16 @@ export class OddBoard extends Board {
   }
 
   protected override groupsOf(next: Grouping): Pick<AnswerIn, 'groups'> {
-    const rest = this.isHopeless ? LEFT : TOGETHER;
     const groups = next.groups.map((group, k) => {
-      if (this.broken.has(next.images[k]!)) return LEFT;
-      return group === ODD && !this.isHopeless ? ODD : rest;
+      if (this.isHopeless || this.broken.has(next.images[k]!)) return LEFT;
+      return this.answerGroupOf(k, group === ODD);
     });
     return { groups };
+  }
+
+  /** The group that the image at this place has in the answer. */
+  protected answerGroupOf(_place: number, isChosen: boolean): number {
+    return isChosen ? ODD : TOGETHER;
   }
 
   protected override announcementOf(images: string, group: number): string {
