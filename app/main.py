@@ -54,7 +54,8 @@ from app.recruitment import pages as recruitment_pages
 from app.recruitment import payment_routes as payments
 from app.recruitment import planning_routes as recruiting
 from app.recruitment import routes as recruitment
-from app.recruitment.channels.mturk_sites import frame_ancestors
+from app.recruitment.channels.mturk.sites import frame_ancestors
+from app.recruitment.channels.registry import all_channels
 from app.results import (
     clustering_routes,
     downloads,
@@ -137,7 +138,7 @@ def create_app() -> FastAPI:
         maps.api,
         downloads.api,
         planning.api,
-        platforms.api,
+        *map(platforms.session_routes, all_channels()),
         channel_accounts.api,
         recruiting.api,
         recruitment.api,

@@ -92,7 +92,7 @@ class SessionOut(StageOut):
     """
 
     token: str
-    channel: Literal["link", "mturk", "prolific"]
+    channel: str = Field(description="`link`, or the platform that people come from.")
     hand_in: HandIn | None = None
     declined: HandIn | None = None
     screened_out: HandIn | None = None
@@ -149,27 +149,6 @@ class PresenceIn(BaseModel):
     """`left` tells that the page is being closed."""
 
     left: StrictBool = False
-
-
-class OpenMTurkSession(BaseModel):
-    """The parameters that MTurk adds to the address of the annotators' page."""
-
-    link: str = Field(max_length=500)
-    assignment_id: str = Field(max_length=100)
-    hit_id: str = Field(max_length=100)
-    worker_id: str = Field(max_length=100)
-    turk_submit_to: str = Field(max_length=300)
-
-
-class OpenProlificSession(BaseModel):
-    """The parameters that Prolific adds to the address. `token` is set if the study's address is
-    signed."""
-
-    link: str = Field(max_length=500)
-    participant: str = Field(max_length=100)
-    study: str = Field(max_length=100)
-    session: str = Field(max_length=100)
-    token: str = Field(default="", max_length=8000)
 
 
 class DraftIn(BaseModel):

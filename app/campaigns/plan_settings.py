@@ -1,12 +1,13 @@
 """A requester's assumptions about people and prices while planning a campaign."""
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.core.fields import checked_fields, labels
+from app.campaigns.platforms import LINK, known_platform, offer_platforms
+from app.core.fields import checked_fields
 
-Platform = Literal["link", "prolific", "mturk"]
+Platform = Annotated[str, AfterValidator(known_platform)]
 
 
 class PlanSettings(BaseModel):
@@ -15,15 +16,11 @@ class PlanSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     platform: Platform = Field(
-        default="link",
+        default=LINK,
         title="Where annotators come from",
         description="Used to estimate the cost. A plain link costs no fee. Recruiting starts after "
         "the launch.",
-        json_schema_extra=labels(
-            link="A link that you share yourself",
-            prolific="Prolific",
-            mturk="Amazon Mechanical Turk",
-        ),
+        json_schema_extra=offer_platforms,
     )
     fee_percent: float | None = Field(
         default=None,

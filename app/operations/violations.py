@@ -24,6 +24,7 @@ from app.core.errors import InvalidInput, LikewiseError
 from app.core.headers import REPORTS, own_origin
 from app.core.web import DatabaseSession
 from app.operations.models import CspViolation
+from app.recruitment.channels.registry import all_channels
 
 router = APIRouter(include_in_schema=False)
 LARGEST = 64 * 2**10
@@ -142,7 +143,7 @@ def _page_of(text: str) -> str | None:
     names = parts.path.strip("/").split("/")[:6]
     shown = [name if NAME.fullmatch(name) else "…" for name in names]
     if shown[0] in SECRET_PARTS:
-        known = ("mturk", "prolific", "thanks")
+        known = ("thanks", *(channel.name for channel in all_channels()))
         shown[1:] = [name if name in known else "…" for name in shown[1:]]
     return "/" + "/".join(shown) if parts.path.strip("/") else "/"
 

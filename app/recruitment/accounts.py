@@ -15,13 +15,12 @@ from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
 from app.core.row_security import bypass_row_security, scope_to_account
 from app.core.security import decrypt, encrypt
-from app.core.settings import get_settings
 from app.recruitment.channel import ChannelError, Checked
+from app.recruitment.channels.registry import all_channels, get_channel, open_channel
+from app.recruitment.channels.spec import ChannelSpec, Credentials
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
-from app.recruitment.registry import Credentials, open_channel
 
 PURPOSE = "channel-account"
-SECRETS = {"mturk": ("access_key_id", "secret_access_key"), "prolific": ("token",)}
 
 
 class BadAccount(InvalidInput):
@@ -34,15 +33,6 @@ class EncryptedWithOtherKey(Conflict):
     """The credentials were encrypted with another LIKEWISE_SECRET_KEY."""
 
     code = "sealed_elsewhere"
-
-
-def environments(channel: str) -> list[str]:
-    """Return the environments that an account on this channel can have."""
-    settings = get_settings()
-    if channel == "mturk":
-        custom = ["custom"] if settings.mturk_endpoint else []
-        return ["sandbox", "production", *custom]
-    return ["production", *(["custom"] if settings.prolific_endpoint else [])]
 
 
 def add_account(
@@ -79,24 +69,30 @@ def add_account(
 def _require_sound(
     account: Account, channel: str, environment: str, secret: dict[str, str] | None
 ) -> None:
-    if channel not in SECRETS:
-        raise BadAccount(f"There is no platform {channel}. Choose {' or '.join(SECRETS)}.")
-    known = environments(channel)
+    spec = _known(channel)
+    known = spec.environments()
     if environment not in known:
         raise BadAccount(f"For {channel}, choose the environment {' or '.join(known)}.")
-    if secret is None and (channel != "mturk" or account.role != "admin"):
+    if secret is None and not (spec.uses_server_credentials and account.role == "admin"):
+        able = [each.title for each in all_channels() if each.uses_server_credentials]
         raise BadAccount(
-            "Only admins can use the server's own credentials, and only for MTurk. Enter your own."
+            "Only admins can use the server's own credentials, and only for "
+            f"{' and '.join(able)}. Enter your own."
         )
-    missing = [
-        field for field in SECRETS[channel] if secret is not None and not secret.get(field, "")
-    ]
+    missing = [field for field in spec.secrets if secret is not None and not secret.get(field, "")]
     if missing:
         raise BadAccount(f"Missing: {', '.join(missing).replace('_', ' ')}.")
 
 
+def _known(channel: str) -> ChannelSpec:
+    names = [each.name for each in all_channels()]
+    if channel not in names:
+        raise BadAccount(f"There is no platform {channel}. Choose {' or '.join(names)}.")
+    return get_channel(channel)
+
+
 def _encrypted(channel: str, secret: dict[str, str]) -> bytes:
-    kept = {field: secret[field].strip() for field in SECRETS[channel]}
+    kept = {field: secret[field].strip() for field in get_channel(channel).secrets}
     return encrypt(PURPOSE, json.dumps(kept).encode())
 
 

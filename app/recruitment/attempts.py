@@ -21,8 +21,9 @@ from app.recruitment.channel import (
     ChannelUnavailable,
     redacted_message,
 )
+from app.recruitment.channels.registry import open_channel
+from app.recruitment.channels.spec import Credentials
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
-from app.recruitment.registry import Credentials, open_channel
 
 logger = logging.getLogger(__name__)
 BACKOFF = Backoff((1, 2, 5, 15, 60, 300, 900, 1_800, 3_600), spread=1.3)

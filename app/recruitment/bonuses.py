@@ -8,9 +8,10 @@ from app.annotation.models import Annotator, Assignment
 from app.annotation.quality import verdict_of
 from app.campaigns.models import Campaign
 from app.recruitment import ledger
+from app.recruitment.channels.paid import Paid
 from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Recruitment, Submission
-from app.recruitment.settings import SETTINGS, Paid
+from app.recruitment.settings import settings_model
 
 # The rule of the bonus for grids beyond the assignment that were not requested as extra grids:
 # their answers arrived after the assignment had ended.
@@ -51,6 +52,6 @@ def _is_good(session: Session, recruitment: Recruitment, assignment: Assignment)
 
 
 def paid_settings(recruitment: Recruitment) -> Paid:
-    settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    settings = settings_model(recruitment.channel).model_validate(recruitment.settings)
     assert isinstance(settings, Paid)
     return settings

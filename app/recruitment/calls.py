@@ -27,9 +27,10 @@ from app.recruitment.channel import (
     can_compensate,
     can_notify,
 )
+from app.recruitment.channels.paid import Paid
 from app.recruitment.models import ChannelAccount, ChannelCall, Posting, Recruitment, Submission
 from app.recruitment.people import checker, person_of, posting_ref, submission_ref
-from app.recruitment.settings import SETTINGS, Paid
+from app.recruitment.settings import settings_model
 
 Action = Literal[
     "publish",
@@ -136,7 +137,7 @@ def order_of(
     session: Session, recruitment: Recruitment, places: int, token: str, attempts: int
 ) -> PostingOrder:
     """Return the order for a posting of this recruitment with so many places."""
-    settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    settings = settings_model(recruitment.channel).model_validate(recruitment.settings)
     assert isinstance(settings, Paid)
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     return PostingOrder(
@@ -169,7 +170,7 @@ def _compensation(
         currency=recruitment.currency,
         title=f"Pay for your work: {campaign.question}"[:128],
         description=call.arguments["reason"],
-        url=f"{get_settings().base_url.rstrip('/')}/a/mturk/{link_of(recruitment)}/thanks",
+        url=f"{page_address(recruitment)}/thanks",
         attempts=call.attempts,
     )
 

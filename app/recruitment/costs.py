@@ -12,8 +12,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.plan_settings import PlanSettings
 from app.features.reading import n_of
 from app.kinds import get_kind
-from app.recruitment.fees import posting_cost, split_places
-from app.recruitment.settings import MTurkSettings
+from app.recruitment.fees import usual_fees
 
 # Fewer answers say little about how long a grid takes.
 ENOUGH_TIMES = 30
@@ -89,21 +88,13 @@ def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
     recruiting, unless the requester entered a percentage."""
     rewards = reward_cents * effort.assignments
     if plan.fee_percent is None:
-        fees = platform_fees(plan.platform, reward_cents, effort.assignments)
+        fees = usual_fees(plan.platform, reward_cents, effort.assignments)
         percent = round(100 * fees / rewards, 1) if rewards else 0.0
     else:
         percent = plan.fee_percent
         fees = round(rewards * percent / 100)
     hourly = round(reward_cents * 60 / effort.minutes_per_assignment) if reward_cents else None
     return Costs(rewards, fees, rewards + fees, percent, hourly)
-
-
-def platform_fees(platform: str, reward_cents: int, assignments: int) -> int:
-    """Return the platform's fees, from the same table that recruiting uses and with its default
-    postings."""
-    low = bool(MTurkSettings.model_fields["keep_low_fee"].default)
-    sizes = split_places(platform, assignments, low)
-    return sum(posting_cost(platform, reward_cents, places).fee_cents for places in sizes)
 
 
 def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:

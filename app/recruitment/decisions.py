@@ -17,9 +17,9 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.recruitment import calls, ledger, settling
 from app.recruitment.accounts import require_payer
+from app.recruitment.channels.registry import get_channel
 from app.recruitment.ledger import NewPayment
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
-from app.recruitment.registry import REJECTIONS, TITLES
 
 MOST_BONUS_CENTS = 10_000_00
 LONGEST_REASON = 1000
@@ -103,7 +103,8 @@ def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
     """Check at once what the platform would refuse later."""
     if not text:
         raise InvalidInput("Enter a reason. The person will read it.", code="no_reason")
-    rules, title = REJECTIONS[recruitment.channel], TITLES[recruitment.channel]
+    channel = get_channel(recruitment.channel)
+    rules, title = channel.rejections, channel.title
     if len(text) < rules.least:
         raise InvalidInput(
             f"{title} requires a reason of at least {rules.least} characters for a rejection. "
@@ -193,8 +194,8 @@ def compensate(
     amount_cents: int,
     reason: str,
 ) -> Posting:
-    """Pay someone who did the work but could not submit it on MTurk, through a task that only they
-    can see.
+    """Pay someone who did the work but could not submit it, through a posting that only they can
+    see, on platforms that have no other way.
 
     Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
@@ -209,7 +210,7 @@ def compensate(
     recruitment = locked(session, Recruitment, assignment.recruitment_id)
     require_payer(session, account, recruitment)
     text = _sound(recruitment, amount_cents, reason)
-    if recruitment.channel != "mturk":
+    if not get_channel(recruitment.channel).compensates:
         raise Conflict("On this platform, pay a bonus on the person's submission instead.")
     _require_uncompensated(session, assignment)
     last = select(func.max(Posting.number)).where(Posting.recruitment_id == recruitment.id)

@@ -1,12 +1,11 @@
 """People who arrive from a platform. Every claim in an address is checked before it is trusted.
 
-MTurk signs nothing, so ids are compared with what exists there, and work is paid only after MTurk's
-own record names the person. For Prolific, the API is asked or the signed token is checked.
+Ids are compared with what exists on the platform, which is asked who is at work (see
+app/recruitment/platforms.py), and work is paid only after its own record names the person.
 """
 
 import logging
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -22,6 +21,7 @@ from app.core.security import unsign
 from app.core.settings import get_settings
 from app.recruitment.bonuses import paid_settings
 from app.recruitment.calls import LINK
+from app.recruitment.channels.spec import Arrival
 from app.recruitment.models import ChannelCall, Posting, Recruitment, Submission
 from app.recruitment.people import annotator_of, person_hash
 
@@ -58,15 +58,6 @@ class NotYet(LikewiseError):
 
     code = "not_yet"
     status = 503
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """What a platform's address claims. Nothing of it has been checked yet."""
-
-    assignment: str
-    posting: str
-    person: str
 
 
 def recruitment_of_link(session: Session, link: str, channel: str) -> Recruitment:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from app.recruitment.bonuses import paid_settings
-from app.recruitment.fees import bonus_fee, cost_of_places, posting_cost, split_places
+from app.recruitment.channels.registry import get_channel
+from app.recruitment.fees import bonus_fee, cost_of_places, posting_cost
 from app.recruitment.models import Recruitment
-from app.recruitment.settings import MTurkSettings
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,8 @@ class Estimate:
 def sizes_of(recruitment: Recruitment, places: int | None = None) -> list[int]:
     """Return the places of each posting that these places, or all of the recruitment's, are split
     into."""
-    settings = paid_settings(recruitment)
-    low = isinstance(settings, MTurkSettings) and settings.keep_low_fee
-    return split_places(recruitment.channel, places or recruitment.places, low)
+    channel = get_channel(recruitment.channel)
+    return channel.split(places or recruitment.places, paid_settings(recruitment))
 
 
 def estimate_of(recruitment: Recruitment) -> Estimate:

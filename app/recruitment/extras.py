@@ -17,9 +17,10 @@ from app.annotation.sessions import (
 from app.core.database import locked
 from app.core.errors import Conflict
 from app.recruitment import ledger
+from app.recruitment.channels.paid import Paid
 from app.recruitment.fees import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
-from app.recruitment.settings import SETTINGS, Paid, ProlificSettings
+from app.recruitment.settings import settings_model
 
 
 def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
@@ -75,7 +76,7 @@ def _affordable(
 
 
 def _settings_of(recruitment: Recruitment) -> Paid | None:
-    settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    settings = settings_model(recruitment.channel).model_validate(recruitment.settings)
     return settings if isinstance(settings, Paid) else None
 
 
@@ -120,11 +121,8 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
     if any(tries and tries[-1] >= settings.practice_pass for tries in who.annotator.practice):
         return
     recruitment = session.get_one(Recruitment, assignment.recruitment_id)
-    channel_settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
-    if (
-        isinstance(channel_settings, ProlificSettings)
-        and channel_settings.screen_out_cents is not None
-    ):
+    channel_settings = _settings_of(recruitment)
+    if channel_settings is not None and channel_settings.failed_practice_cents is not None:
         assignment.screened_out_at = datetime.now(UTC)
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from app.core.web import DatabaseSession
-from app.recruitment.channels.prolific_hooks import verified
+from app.recruitment.channels.registry import get_channel
 from app.recruitment.notices import hook_secret, take_hook
 
 router = APIRouter(include_in_schema=False)
@@ -19,16 +19,17 @@ async def _body(request: Request) -> bytes:
     return await request.body()
 
 
-@router.post("/hooks/prolific/{channel_account_id}")
-def prolific_hook(
+@router.post("/hooks/{channel}/{channel_account_id}")
+def platform_hook(
+    channel: str,
     channel_account_id: UUID,
     request: Request,
     body: Annotated[bytes, Depends(_body)],
     session: DatabaseSession,
 ) -> Response:
-    """Process a notification that something changed on Prolific. One with a wrong or old signature
-    changes nothing."""
-    secret = hook_secret(session, channel_account_id)
-    event = verified(request.headers, body, secret, datetime.now(UTC))
+    """Process a notification that something changed on a platform. One with a wrong or old
+    signature changes nothing."""
+    secret = hook_secret(session, channel, channel_account_id)
+    event = get_channel(channel).verified(request.headers, body, secret, datetime.now(UTC))
     fresh = take_hook(session, channel_account_id, event)
     return Response(status_code=202 if fresh else 200)

@@ -21,7 +21,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.core.database import Base, Identified
 from app.core.work import Attempted
 
-CHANNELS = ("link", "mturk", "prolific")
 RECRUITMENT_STATES = ("draft", "open", "paused", "stopped")
 POSTING_STATES = ("planned", "open", "paused", "closed", "failed")
 SUBMISSION_STATES = (
@@ -48,7 +47,6 @@ class ChannelAccount(Identified, Base):
 
     __tablename__ = "channel_account"
     __table_args__ = (
-        CheckConstraint("channel IN ('mturk', 'prolific')", name="channel"),
         CheckConstraint("environment IN ('production', 'sandbox', 'custom')", name="environment"),
         CheckConstraint("source IN ('stored', 'environment')", name="source"),
         CheckConstraint("(source = 'stored') = (secret IS NOT NULL)", name="secret"),
@@ -83,7 +81,6 @@ class Recruitment(Identified, Base):
 
     __tablename__ = "recruitment"
     __table_args__ = (
-        CheckConstraint(f"channel IN {CHANNELS}", name="channel"),
         CheckConstraint(f"state IN {RECRUITMENT_STATES}", name="state"),
         CheckConstraint("places >= 0 AND reward_cents >= 0", name="sizes"),
         CheckConstraint("spend_limit_cents >= 0", name="spend_limit"),

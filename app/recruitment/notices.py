@@ -18,25 +18,24 @@ from app.core.errors import NotFound
 from app.core.security import decrypt
 from app.core.sweeps import each_apart
 from app.recruitment.calls import HOOK_PURPOSE
-from app.recruitment.channels.mturk_queue import TurkEvent
-from app.recruitment.channels.prolific_hooks import HookEvent
+from app.recruitment.channels.spec import PlatformEvent
 from app.recruitment.models import ChannelAccount, Posting, Recruitment, SeenEvent, Submission
 
 KEPT = timedelta(days=14)
-GIVEN_BACK = ("AssignmentReturned", "AssignmentAbandoned")
 
 
-def hook_secret(session: Session, channel_account_id: UUID) -> str:
+def hook_secret(session: Session, channel: str, channel_account_id: UUID) -> str:
     """Return the secret that signs an account's notifications. Raises NotFound if there is none."""
     account = session.get(ChannelAccount, channel_account_id)
-    encrypted = account.hook_secret if account is not None else None
+    is_theirs = account is not None and account.channel == channel
+    encrypted = account.hook_secret if account is not None and is_theirs else None
     secret = decrypt(HOOK_PURPOSE, encrypted) if encrypted is not None else None
     if secret is None:
         raise NotFound("No notifications are expected at this address.")
     return secret.decode()
 
 
-def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> bool:
+def take_hook(session: Session, channel_account_id: UUID, event: PlatformEvent) -> bool:
     """Have the platform checked. Return False if the notification was already processed."""
     for key in event.seen_keys:
         row = {"channel_account_id": channel_account_id, "event_id": key[:200]}
@@ -47,7 +46,7 @@ def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> b
             return False
     session.execute(delete(SeenEvent).where(SeenEvent.created_at < datetime.now(UTC) - KEPT))
     named: CompoundSelect[UUID | None] = union(
-        select(Posting.recruitment_id).where(Posting.external_id == (event.study or None)),
+        select(Posting.recruitment_id).where(Posting.external_id == (event.posting or None)),
         select(Submission.recruitment_id).where(
             Submission.external_id == (event.submission or None)
         ),
@@ -67,16 +66,16 @@ def take_hook(session: Session, channel_account_id: UUID, event: HookEvent) -> b
     return True
 
 
-def take_turk_events(session: Session, events: Iterable[TurkEvent]) -> None:
-    """Have HITs checked, and release assignments that were returned.
+def take_events(session: Session, events: Iterable[PlatformEvent]) -> None:
+    """Have postings checked, and release assignments that were given back.
 
     An event that cannot be processed is dropped; the platform's own record is read anyway.
     """
-    each_apart(session, events, partial(_take_turk_event, session), lambda event, reason: None)
+    each_apart(session, events, partial(_take_event, session), lambda event, reason: None)
 
 
-def _take_turk_event(session: Session, event: TurkEvent) -> None:
-    posting = session.scalar(select(Posting).where(Posting.external_id == event.hit_id))
+def _take_event(session: Session, event: PlatformEvent) -> None:
+    posting = session.scalar(select(Posting).where(Posting.external_id == event.posting))
     if posting is None:
         return
     session.execute(
@@ -84,14 +83,14 @@ def _take_turk_event(session: Session, event: TurkEvent) -> None:
         .where(Recruitment.id == posting.recruitment_id)
         .values(poll_at=datetime.now(UTC))
     )
-    if event.event_type in GIVEN_BACK and event.at is not None:
+    if event.given_back_at is not None:
         # An assignment that someone has accepted again since is not released.
         session.execute(
             update(Assignment)
             .where(
                 Assignment.posting_id == posting.id,
-                Assignment.external_id == event.assignment_id,
-                Assignment.created_at < event.at,
+                Assignment.external_id == event.submission,
+                Assignment.created_at < event.given_back_at,
             )
             .values(seen_at=None)
         )

@@ -3,18 +3,17 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.routes import Paying, SignedIn
-from app.core.errors import LikewiseError
+from app.core.errors import InvalidInput, LikewiseError
 from app.core.web import DatabaseSession, templates
 from app.recruitment import accounts
+from app.recruitment.channels.registry import all_channels, get_channel
 from app.recruitment.ledger import in_money
-from app.recruitment.registry import TITLES
-from app.recruitment.schemas import Platform
 
 pages = APIRouter(include_in_schema=False)
 ADDRESS = "/account/platforms"
@@ -24,12 +23,22 @@ ENVIRONMENTS = {
     "sandbox": "sandbox: play money for testing",
     "custom": "this server's own endpoint",
 }
-FIELDS = {
-    "access_key_id": "Access key ID",
-    "secret_access_key": "Secret access key",
-    "token": "API token",
-}
-Key = Annotated[str, Form(max_length=500)]
+MOST_CHARACTERS = 500
+
+
+async def _sent_secrets(request: Request) -> dict[str, str]:
+    """Return the credentials of the form, by the names that any channel gives its own. Raises
+    InvalidInput."""
+    form = await request.form()
+    names = {name for channel in all_channels() for name in channel.secrets}
+    sent = {name: value for name, value in form.items() if name in names}
+    for name, value in sent.items():
+        if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
+            raise InvalidInput(f"{name} must be text of at most {MOST_CHARACTERS} characters.")
+    return {name: value for name, value in sent.items() if isinstance(value, str)}
+
+
+SentSecrets = Annotated[dict[str, str], Depends(_sent_secrets)]
 
 
 @pages.get(ADDRESS, response_class=HTMLResponse)
@@ -42,29 +51,22 @@ def add_account(
     request: Request,
     session: DatabaseSession,
     account: Paying,
-    channel: Annotated[Platform, Form()],
+    sent: SentSecrets,
+    channel: Annotated[str, Form(max_length=20)],
     environment: Annotated[Literal["production", "sandbox", "custom"], Form()],
     name: Annotated[str, Form(max_length=100)] = "",
-    access_key_id: Key = "",
-    secret_access_key: Key = "",
-    token: Key = "",
     credentials: Annotated[Literal["entered", "server"], Form()] = "entered",
     profile: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
     """Add an account. After a mistake, the form is shown again with the entered values, except the
     secrets."""
-    sent = {
-        "access_key_id": access_key_id,
-        "secret_access_key": secret_access_key,
-        "token": token,
-    }
     try:
         with session.begin_nested():
             accounts.add_account(
                 session,
                 account,
                 channel=channel,
-                name=name or TITLES[channel],
+                name=name or get_channel(channel).title,
                 environment=environment,
                 secret=None if credentials == "server" else _secret(channel, sent),
                 profile=profile,
@@ -82,7 +84,7 @@ def add_account(
 
 
 def _secret(channel: str, sent: dict[str, str]) -> dict[str, str]:
-    return {field: sent[field] for field in accounts.SECRETS[channel]}
+    return {field: sent.get(field, "") for field in get_channel(channel).secrets}
 
 
 @pages.post(ADDRESS + "/{channel_account_id}/secret", response_class=HTMLResponse)
@@ -91,16 +93,9 @@ def renew_secret(
     session: DatabaseSession,
     account: Paying,
     channel_account_id: UUID,
-    access_key_id: Key = "",
-    secret_access_key: Key = "",
-    token: Key = "",
+    sent: SentSecrets,
 ) -> Response:
     channel_account = accounts.get_account(session, account, channel_account_id)
-    sent = {
-        "access_key_id": access_key_id,
-        "secret_access_key": secret_access_key,
-        "token": token,
-    }
     try:
         with session.begin_nested():
             accounts.renew_secret(
@@ -150,13 +145,10 @@ def _page(
         "accounts": accounts.list_accounts(session, account),
         "error": error,
         "form": form or {},
-        "titles": TITLES,
-        "environments": {channel: accounts.environments(channel) for channel in TITLES},
+        "channels": all_channels(),
+        "titles": {channel.name: channel.title for channel in all_channels()},
+        "secrets_of": {channel.name: channel.secrets for channel in all_channels()},
         "about_environments": ENVIRONMENTS,
-        "fields": {
-            channel: {field: FIELDS[field] for field in accounts.SECRETS[channel]}
-            for channel in TITLES
-        },
         "in_money": in_money,
     }
     status = error.status if error else 200

@@ -11,7 +11,7 @@ from app.annotation.models import AnnotatorIdentity
 from app.annotation.sessions import person_key
 from app.recruitment.channel import PostingRef, SubmissionRef
 from app.recruitment.models import Posting, Recruitment, Submission
-from app.recruitment.settings import SETTINGS
+from app.recruitment.settings import settings_model
 
 
 def person_hash(recruitment: Recruitment, person: str) -> str:
@@ -52,7 +52,7 @@ def annotator_of(session: Session, recruitment: Recruitment, known: str) -> UUID
 
 def posting_ref(recruitment: Recruitment, posting: Posting) -> PostingRef:
     """Return the reference of a published posting."""
-    settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
+    settings = settings_model(recruitment.channel).model_validate(recruitment.settings)
     return PostingRef(posting.external_id or "", posting.details, settings)
 
 

@@ -7,22 +7,21 @@ from app.accounts.routes import SignedIn
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession
+from app.recruitment.channels.registry import all_channels
+from app.recruitment.channels.spec import ChannelSpec
 from app.recruitment.estimate import estimate_of, sizes_of
 from app.recruitment.models import Recruitment
-from app.recruitment.registry import REJECTIONS, TITLES
 from app.recruitment.remaining_demand import wanted_of
 from app.recruitment.schemas import (
     ChannelOptionsOut,
     EstimateIn,
     EstimateOut,
-    Platform,
     RecruitingOptionsOut,
 )
 from app.recruitment.service import currency_of
-from app.recruitment.settings import SETTINGS, checked_settings
+from app.recruitment.settings import checked_settings
 
 api = api_router("/campaigns/{campaign_id}/recruiting", "recruitment")
-PLATFORMS: tuple[Platform, ...] = ("prolific", "mturk")
 
 
 @api.get("/options")
@@ -33,7 +32,7 @@ def recruiting_options(
     campaign = get_campaign(session, account, campaign_id)
     wanted = wanted_of(session, campaign)
     return RecruitingOptionsOut(
-        channels=[_options(campaign, channel) for channel in PLATFORMS],
+        channels=[_options(campaign, channel) for channel in all_channels()],
         answers_wanted=wanted.answers,
         places=wanted.places,
         minutes=wanted.minutes,
@@ -42,14 +41,17 @@ def recruiting_options(
     )
 
 
-def _options(campaign: Campaign, channel: Platform) -> ChannelOptionsOut:
+def _options(campaign: Campaign, channel: ChannelSpec) -> ChannelOptionsOut:
     return ChannelOptionsOut(
-        channel=channel,
-        title=TITLES[channel],
-        currency=currency_of(campaign, channel),
-        settings=SETTINGS[channel].model_json_schema(),
-        rejection_categories=REJECTIONS[channel].categories,
-        least_reason=REJECTIONS[channel].least,
+        channel=channel.name,
+        title=channel.title,
+        currency=currency_of(campaign, channel.name),
+        settings=channel.settings.model_json_schema(),
+        rejection_categories=dict(channel.rejections.categories),
+        least_reason=channel.rejections.least,
+        one_posting=channel.one_posting,
+        many_postings=channel.many_postings,
+        compensates=channel.compensates,
     )
 
 

@@ -34,6 +34,7 @@ from app.recruitment.channel import (
     PostingStatus,
     redacted_message,
 )
+from app.recruitment.channels.registry import get_channel
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
 from app.recruitment.settling import settle
 
@@ -293,13 +294,13 @@ def _moved_since(session: Session, posting: Posting, asked: datetime) -> bool:
 def _follow(session: Session, recruitment: Recruitment, posting: Posting, seen: Seen) -> None:
     """Update the state of a posting from the platform's.
 
-    A paused posting is not visible to people and can be resumed here. A full study on Prolific
-    looks closed but opens again when someone returns a place. So it has ended once every place is
-    decided on, and a study that was full when we stopped it is stopped again.
+    A paused posting is not visible to people and can be resumed here. On some
+    platforms, a full posting looks closed but opens again when someone returns a place. So it has
+    ended once every place is decided on, and one that was full when we stopped it is stopped again.
     """
     if seen.status.state == "closed" and posting.state == "open":
         final = sum(submission.state == "approved" for submission in seen.submissions)
-        full = recruitment.channel == "prolific" and recruitment.state != "stopped"
+        full = get_channel(recruitment.channel).full_looks_closed and recruitment.state != "stopped"
         if not full or final >= posting.places:
             posting.state, posting.closed_at = "closed", datetime.now(UTC)
     elif seen.status.state == "open" and posting.state == "closed":

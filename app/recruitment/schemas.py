@@ -2,7 +2,7 @@
 cents."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -13,7 +13,8 @@ from app.recruitment.ledger import Commitments
 from app.recruitment.models import ChannelAccount, Posting
 from app.recruitment.service import MOST_PLACES
 
-Platform = Literal["mturk", "prolific"]
+# The name of a channel, as in `GET …/recruiting/options`.
+Platform = Annotated[str, Field(max_length=20)]
 
 
 class NewChannelAccount(BaseModel, extra="forbid"):
@@ -260,6 +261,9 @@ class ChannelOptionsOut(BaseModel):
     rejection_categories: the platform's rejection categories with descriptions; empty if it has
         none.
     least_reason: the minimum length of a rejection's reason, in characters.
+    one_posting, many_postings: what the platform calls what people find there; `{n}` is their
+        number.
+    compensates: whether somebody without a submission there can be paid.
     """
 
     channel: Platform
@@ -268,6 +272,9 @@ class ChannelOptionsOut(BaseModel):
     settings: dict[str, Any]
     rejection_categories: dict[str, str]
     least_reason: int
+    one_posting: str
+    many_postings: str
+    compensates: bool
 
 
 class RecruitingOptionsOut(BaseModel):

@@ -19,11 +19,12 @@ from app.core.security import new_token
 from app.core.settings import get_settings
 from app.recruitment import calls, ledger
 from app.recruitment.accounts import get_account, require_payer
+from app.recruitment.channels.registry import LINK, get_channel
 from app.recruitment.estimate import estimate_of, sizes_of
 from app.recruitment.ledger import in_money
 from app.recruitment.lifecycle import Action, move
 from app.recruitment.models import ChannelAccount, Posting, Recruitment
-from app.recruitment.settings import SETTINGS, checked_settings
+from app.recruitment.settings import checked_settings
 
 MOST_PLACES = 10_000
 
@@ -94,8 +95,9 @@ def _apply(
     recruitment: Recruitment,
     plan: RecruitmentPlan,
 ) -> None:
-    if plan.channel not in SETTINGS or plan.channel == "link":
-        raise InvalidInput("Choose the channel mturk or prolific. Links need no recruitment.")
+    if plan.channel == LINK:
+        raise InvalidInput("Links need no recruitment. Choose a platform.")
+    get_channel(plan.channel)
     if plan.channel_account_id is None:
         raise InvalidInput("Choose the platform account that pays.", code="no_account")
     channel_account = get_account(session, account, plan.channel_account_id)
@@ -124,8 +126,8 @@ def _apply(
 
 
 def currency_of(campaign: Campaign, channel: str) -> str:
-    """Return the currency of payments. MTurk pays only in US dollars."""
-    return "USD" if channel == "mturk" else campaign.currency
+    """Return the currency of payments. Some platforms pay in one only."""
+    return get_channel(channel).currency or campaign.currency
 
 
 def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -> Recruitment:
@@ -140,9 +142,9 @@ def open_recruitment(session: Session, account: Account, recruitment_id: UUID) -
     _require_ready(session, recruitment)
     recruitment.state, recruitment.opened_at = "open", datetime.now(UTC)
     _put_up(session, recruitment, recruitment.places)
-    if recruitment.channel == "prolific":
+    if get_channel(recruitment.channel).notifies:
         base = get_settings().base_url.rstrip("/")
-        url = f"{base}/hooks/prolific/{recruitment.channel_account_id}"
+        url = f"{base}/hooks/{recruitment.channel}/{recruitment.channel_account_id}"
         calls.ask(session, recruitment, "notify", url=url)
     return _record_change(session, account, recruitment, "opened", places=recruitment.places)
 
@@ -153,17 +155,13 @@ def problems_before_opening(session: Session, recruitment: Recruitment) -> list[
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if campaign.state != "running":
         problems.append(f"The campaign is {campaign.state}. It must be running to recruit people.")
-    is_custom = _environment(session, recruitment) == "custom"
-    if not get_settings().base_url.startswith("https://") and not is_custom:
+    environment = _environment(session, recruitment)
+    if not get_settings().base_url.startswith("https://") and environment != "custom":
         problems.append(
             "Platforms send people only to HTTPS pages. Set LIKEWISE_BASE_URL to this server's "
             "https:// address (docs/operations.md)."
         )
-    if recruitment.channel == "prolific" and is_custom and not get_settings().prolific_site:
-        problems.append(
-            "LIKEWISE_PROLIFIC_SITE is not set, so people could not be sent back to the platform. "
-            "The operator must set it."
-        )
+    problems += get_channel(recruitment.channel).problems(environment)
     return problems
 
 
@@ -193,8 +191,8 @@ def _put_up(session: Session, recruitment: Recruitment, places: int) -> None:
 def ask_for_more(
     session: Session, account: Account, recruitment_id: UUID, places: int
 ) -> Recruitment:
-    """Add places: on Prolific in the same study, on MTurk in new HITs if more places in one HIT
-    would cost the higher fee. Raises Conflict, InvalidInput or OverLimit."""
+    """Add places: in the same posting, or in new ones if more places in one would cost a higher
+    fee. Raises Conflict, InvalidInput or OverLimit."""
     recruitment = _under_lock(session, account, recruitment_id)
     if recruitment.state != "open":
         raise Conflict(
@@ -204,7 +202,7 @@ def ask_for_more(
     _require_ready(session, recruitment)
     if not 1 <= places <= MOST_PLACES:
         raise InvalidInput(f"Enter 1 to {MOST_PLACES} places, not {places}.")
-    if recruitment.channel == "prolific":
+    if get_channel(recruitment.channel).grows:
         _extend(session, recruitment, places)
     else:
         _put_up(session, recruitment, places)

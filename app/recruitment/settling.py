@@ -16,7 +16,6 @@ from app.recruitment.bonuses import owe_bonuses, paid_settings
 from app.recruitment.fees import reward_of
 from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
-from app.recruitment.settings import ProlificSettings
 
 # The platform eventually pays people who were asked to return a submission and did not.
 TO_RETURN = timedelta(days=3)
@@ -139,8 +138,7 @@ def _settle_screened_out(
 ) -> None:
     """Record the fixed amount that the platform has paid for a screen-out."""
     _cancel_reward(session, row, "Screened out instead.")
-    settings = paid_settings(recruitment)
-    cents = settings.screen_out_cents if isinstance(settings, ProlificSettings) else None
+    cents = paid_settings(recruitment).failed_practice_cents
     if cents is None:
         row.flag = "" if row.reason else "screened_out_there"
         return

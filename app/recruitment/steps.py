@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from app.core.database import transaction
-from app.core.settings import get_settings
 from app.core.work import WorkQueue
 from app.recruitment.bonus_work import BONUSES
-from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
-from app.recruitment.notices import take_turk_events
+from app.recruitment.channels.registry import all_channels
+from app.recruitment.channels.spec import PlatformEvent
+from app.recruitment.notices import take_events
 from app.recruitment.reconcile import POLLS
 from app.recruitment.work import CALLS, REWARDS
 
@@ -36,12 +36,11 @@ def poll_once(claimed: Callable[[], None] = lambda: None) -> bool:
 
 
 def listen_once() -> bool:
-    """Process what is in the operator's queue of MTurk events. Returns False if there is
+    """Process what is in the operator's queues of platforms' events. Returns False if there is
     nothing."""
-    address = get_settings().mturk_queue_url
-    return bool(address) and bool(MTurkQueue(address).take(_take_in))
+    return any([channel.listen(_take_in) for channel in all_channels()])
 
 
-def _take_in(events: list[TurkEvent]) -> None:
+def _take_in(events: list[PlatformEvent]) -> None:
     with transaction() as session:
-        take_turk_events(session, events)
+        take_events(session, events)

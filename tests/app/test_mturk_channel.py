@@ -11,12 +11,13 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from app.recruitment.channel import ChannelRefused, ChannelUnavailable, can_compensate
-from app.recruitment.channels import mturk_tasks
-from app.recruitment.channels.mturk import MTurkChannel
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_sites import Site, site_of
-from app.recruitment.registry import Credentials, open_channel
-from app.recruitment.settings import MTurkSettings
+from app.recruitment.channels.mturk import tasks
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.client import MTurkChannel
+from app.recruitment.channels.mturk.settings import MTurkSettings
+from app.recruitment.channels.mturk.sites import Site, site_of
+from app.recruitment.channels.registry import open_channel
+from app.recruitment.channels.spec import Credentials
 from emulators.mturk import market
 from emulators.mturk.faults import CallFault
 from emulators.mturk.market import NotPossible
@@ -176,9 +177,9 @@ def test_a_hit_of_another_order_is_never_taken_for_this_one(turk: Turk) -> None:
     other, _ = turk.channel.publish(an_order(token="0b" * 16))
     wanted, _ = turk.channel.publish(an_order())
     for message in (f"HIT {other} or {wanted} already exists.", f"{other}", "No id at all."):
-        assert mturk_tasks._hit_named(turk.api, message, an_order().token)["HITId"] == wanted
+        assert tasks._hit_named(turk.api, message, an_order().token)["HITId"] == wanted
     with pytest.raises(ChannelUnavailable, match="does not list it yet"):
-        mturk_tasks._hit_named(turk.api, f"HIT {other} already exists.", "0c" * 16)
+        tasks._hit_named(turk.api, f"HIT {other} already exists.", "0c" * 16)
 
 
 def test_an_old_posting_is_found_behind_many_others(turk: Turk) -> None:

@@ -19,16 +19,16 @@ from app.recruitment.channel import (
     ChannelUnavailable,
     OutcomeUnknown,
 )
-from app.recruitment.channels.mturk_errors import BadKeys, NotAllowed, has_code, translated
-from app.recruitment.channels.mturk_queue import events_of
-from app.recruitment.channels.mturk_sites import (
+from app.recruitment.channels.mturk.errors import BadKeys, NotAllowed, has_code, translated
+from app.recruitment.channels.mturk.queue import events_of
+from app.recruitment.channels.mturk.sites import (
     BadSubmitAddress,
     frame_ancestors,
     site_of,
     submit_address,
 )
-from app.recruitment.channels.mturk_texts import clipped, dollars
-from app.recruitment.channels.mturk_xml import BadAnswer, answer_fields, external_question
+from app.recruitment.channels.mturk.texts import clipped, dollars
+from app.recruitment.channels.mturk.xml import BadAnswer, answer_fields, external_question
 from emulators.mturk.answers import answers_xml
 from emulators.mturk.question import read_question
 from tests.conftest import forget_settings

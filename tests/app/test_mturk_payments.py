@@ -18,9 +18,9 @@ from app.recruitment.channel import (
     Rejection,
     SubmissionRef,
 )
-from app.recruitment.channels.mturk import MTurkChannel
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import has_code
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.client import MTurkChannel
+from app.recruitment.channels.mturk.errors import has_code
 from emulators.mturk import market
 from emulators.mturk.faults import CallFault, FaultRule, Faults, FaultSettings
 from emulators.mturk.market import NotPossible

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.recruitment.channel import ChannelUnavailable
-from app.recruitment.channels.mturk_queue import MTurkQueue, TurkEvent
+from app.recruitment.channels.mturk.queue import MTurkQueue, TurkEvent
 from emulators.mturk.faults import Faults, FaultSettings
 from emulators.mturk.queue import put
 from tests.conftest import forget_settings

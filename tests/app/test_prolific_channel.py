@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from app.recruitment.channel import ChannelError, ChannelRefused, ChannelUnavailable, PostingRef
-from app.recruitment.channels import prolific as module
-from app.recruitment.channels.prolific import Prolific, completion_address
-from app.recruitment.channels.prolific_hooks import BadHook, verified
-from app.recruitment.channels.prolific_http import ProlificHttp, _own_path
-from app.recruitment.channels.prolific_token import BadToken
-from app.recruitment.registry import Credentials, open_channel
-from app.recruitment.settings import ProlificSettings
+from app.recruitment.channels.prolific import client as module
+from app.recruitment.channels.prolific.client import Prolific, completion_address
+from app.recruitment.channels.prolific.hooks import BadHook, verified
+from app.recruitment.channels.prolific.http import ProlificHttp, _own_path
+from app.recruitment.channels.prolific.settings import ProlificSettings
+from app.recruitment.channels.prolific.token import BadToken
+from app.recruitment.channels.registry import open_channel
+from app.recruitment.channels.spec import Credentials
 from emulators.prolific.server import Emulator
 from tests.support.prolific_market import (
     HANGS,

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.recruitment.channels.prolific_hooks import signature
+from app.recruitment.channels.prolific.hooks import signature
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment, Submission
 from app.recruitment.notices import hook_secret
 from app.recruitment.reconcile import LONGEST_WAIT
@@ -114,7 +114,7 @@ def test_notifications_are_hints_that_are_signed_and_taken_once(
         [call] = session.scalars(select(ChannelCall).where(ChannelCall.action == "notify"))
         assert call.state == "done", call.why
         assert "secret" not in json.dumps(call.history)
-        secret = hook_secret(session, account_id)
+        secret = hook_secret(session, "prolific", account_id)
         assert session.get_one(ChannelAccount, account_id).hook_secret != secret.encode()
     assert notified(client, account_id, "wrong") == 401
     assert notified(client, account_id, secret, age=301) == 401
@@ -152,7 +152,7 @@ def test_notifications_in_any_order_end_in_what_the_platform_says(
     recruitment = opened(prolific, owner, campaign)
     assert recruitment.channel_account_id is not None
     with transaction() as session:
-        secret = hook_secret(session, recruitment.channel_account_id)
+        secret = hook_secret(session, "prolific", recruitment.channel_account_id)
     person = Participant(client, prolific)
     person.enter()
     person.answer(GRIDS)

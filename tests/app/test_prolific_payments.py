@@ -18,9 +18,9 @@ from app.recruitment.channel import (
     Rejection,
     SubmissionRef,
 )
-from app.recruitment.channels.prolific import Prolific
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.settings import ProlificSettings
+from app.recruitment.channels.prolific.client import Prolific
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.settings import ProlificSettings
 from emulators.prolific.server import Emulator
 from tests.support.prolific_market import (
     BONUS,

@@ -13,10 +13,10 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from app.recruitment.channel import ChannelRefused
-from app.recruitment.channels import prolific_token as tokens
-from app.recruitment.channels.prolific_hooks import BadHook, HookEvent, signature, verified
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.channels.prolific_money import bonus_list, cents_of, major_text
+from app.recruitment.channels.prolific import token as tokens
+from app.recruitment.channels.prolific.hooks import BadHook, HookEvent, signature, verified
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.money import bonus_list, cents_of, major_text
 
 SUBMISSION = "60ffe5c8371090c7041d43f8"
 PAGE = "https://likewise.example.org/a/prolific/abc"

@@ -22,9 +22,9 @@ from app.jobs.models import Job
 from app.jobs.service import request_job, requeue_lost_jobs
 from app.recruitment.attempts import ChannelClient
 from app.recruitment.attempts import channel_client as speaker_as_ever
-from app.recruitment.channels.mturk_queue import TurkEvent
+from app.recruitment.channels.spec import PlatformEvent
 from app.recruitment.models import ChannelCall, Payment, Recruitment
-from app.recruitment.notices import take_turk_events
+from app.recruitment.notices import take_events
 from app.recruitment.reconcile import POLLS
 from app.recruitment.steps import work_once
 from app.webhooks.delivery import deliver_next
@@ -278,11 +278,11 @@ def test_an_event_of_no_time_keeps_no_other_from_being_taken_in() -> None:
     change(Recruitment, recruitment.id, poll_at=None)
     before_all = datetime.min.replace(tzinfo=UTC)
     events = [
-        TurkEvent("a:0", "AssignmentReturned", "HIT1", "A1", before_all),
-        TurkEvent("a:1", "AssignmentSubmitted", "HIT1", "A1", datetime.now(UTC)),
+        PlatformEvent("HIT1", "A1", given_back_at=before_all),
+        PlatformEvent("HIT1", "A1"),
     ]
     with transaction() as session:
-        take_turk_events(session, events)
+        take_events(session, events)
     assert as_it_is(Recruitment, recruitment.id).poll_at is not None
 
 

@@ -19,8 +19,8 @@ from app.core.database import transaction
 from app.core.work import Backoff, DueWork, WorkQueue, renewed
 from app.recruitment.attempts import ChannelClient
 from app.recruitment.channel import ChannelError, ChannelRefused
+from app.recruitment.channels.spec import Credentials
 from app.recruitment.models import ChannelCall
-from app.recruitment.registry import Credentials
 from app.recruitment.work import CALLS, CallAttempt
 from app.webhooks.delivery import DELIVERIES, Attempt, Outcome
 from app.webhooks.models import Delivery

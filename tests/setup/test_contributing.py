@@ -22,7 +22,7 @@ from app.campaigns.plan import CampaignPlan
 from app.campaigns.schemas import CampaignChanges, CampaignOut, NewCampaign
 from app.core.settings import Settings
 from app.kinds import all_kinds
-from app.recruitment.registry import TITLES
+from app.recruitment.channels.registry import all_channels
 from app.results.catalogue import EXPORTS
 from app.strategies import all_strategies
 from testbed.servers import ROOT
@@ -49,7 +49,7 @@ PATH = re.compile(rf"(?:{NAME}/)+(?:{NAME})?|\.env\.\w+|{NAME}\.(?:py|ts|svelte|
 EXAMPLES = {
     "<kind>": [kind.name for kind in all_kinds()],
     "<strategy>": [strategy.name for strategy in all_strategies()],
-    "<channel>": list(TITLES),
+    "<channel>": [channel.name for channel in all_channels()],
     "<language>": list(catalogues()),
     "<command>": ["doctor", "forget", "simulate"],
 }
@@ -236,8 +236,8 @@ def test_nothing_asks_for_a_kind_of_task_by_its_name() -> None:
 
 def test_every_place_that_knows_a_channel_by_name_is_named() -> None:
     texts = sources("app/", "likewise/", "workers/", "frontend/src/")
-    files = with_quoted(tuple(TITLES), texts)
-    files |= with_compared("channel", tuple(TITLES), texts)
+    files = with_quoted(tuple(channel.name for channel in all_channels()), texts)
+    files |= with_compared("channel", tuple(channel.name for channel in all_channels()), texts)
     imports = re.compile(r"from app\.recruitment\.channels\b|\b(?:MTurk|Prolific)Settings\b")
     files |= {file for file, text in texts.items() if imports.search(text)}
     apart = {file for file in files if file.startswith("app/recruitment/channels/")}

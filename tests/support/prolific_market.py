@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 
 from app.recruitment.channel import PostingOrder, PostingRef, SubmissionRef
-from app.recruitment.channels.prolific import Prolific
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.settings import ProlificSettings
+from app.recruitment.channels.prolific.client import Prolific
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.settings import ProlificSettings
 from emulators.prolific.objects import Participant, Study
 from emulators.prolific.server import Emulator, running
 from emulators.prolific.world import World

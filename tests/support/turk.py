@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 
 from app.recruitment.channel import BonusOrder, PostingOrder, PostingRef, SubmissionRef
-from app.recruitment.channels.mturk import MTurkChannel
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_sites import Site
-from app.recruitment.settings import MTurkSettings
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.client import MTurkChannel
+from app.recruitment.channels.mturk.settings import MTurkSettings
+from app.recruitment.channels.mturk.sites import Site
 from emulators.mturk import market
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.faults import CallFault, FaultRule, Faults, FaultSettings

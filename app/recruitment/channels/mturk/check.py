@@ -3,9 +3,9 @@
 from decimal import Decimal
 
 from app.recruitment.channel import ChannelError, ChannelRefused, Checked
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import NotAllowed
-from app.recruitment.channels.mturk_xml import external_question
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.errors import NotAllowed
+from app.recruitment.channels.mturk.xml import external_question
 
 CLOSING = (
     "AWS has announced that MTurk closes permanently on 30 September 2026 and accepts no new "

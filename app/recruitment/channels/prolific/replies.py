@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from app.recruitment.channels.prolific_http import Reply
+from app.recruitment.channels.prolific.http import Reply
 
 
 def _utc(moment: datetime) -> datetime:

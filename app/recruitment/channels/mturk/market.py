@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from app.recruitment.channel import ChannelRefused, PostingRef, PostingStatus
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import has_code, token_known
-from app.recruitment.settings import MTurkSettings
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.errors import has_code, token_known
+from app.recruitment.channels.mturk.settings import MTurkSettings
 
 MANY = 10
 # MTurk refuses an end more than 365 days ahead by its own clock.

@@ -15,9 +15,9 @@ from app.recruitment.channel import (
     ChannelUnavailable,
     OutcomeUnknown,
 )
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.channels.prolific_money import bonus_list
-from app.recruitment.channels.prolific_replies import Bulk, SubmissionDetail
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.money import bonus_list
+from app.recruitment.channels.prolific.replies import Bulk, SubmissionDetail
 
 
 def pay_all(http: ProlificHttp, orders: Sequence[BonusOrder]) -> list[BonusOutcome]:

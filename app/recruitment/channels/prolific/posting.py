@@ -14,9 +14,9 @@ from app.recruitment.channel import (
     PostingOrder,
     PostingStatus,
 )
-from app.recruitment.channels.prolific_account import workspace_of
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.channels.prolific_replies import (
+from app.recruitment.channels.prolific.account import workspace_of
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.replies import (
     Balance,
     Cost,
     Counts,
@@ -26,7 +26,8 @@ from app.recruitment.channels.prolific_replies import (
     Study,
     StudyShort,
 )
-from app.recruitment.channels.prolific_study import (
+from app.recruitment.channels.prolific.settings import ProlificSettings
+from app.recruitment.channels.prolific.study import (
     EXCLUDED_GROUP,
     check_order,
     codes_of,
@@ -34,7 +35,6 @@ from app.recruitment.channels.prolific_study import (
     study_body,
     study_filters,
 )
-from app.recruitment.settings import ProlificSettings
 
 State = Literal["open", "paused", "closed"]
 # A full study waits for review. If someone returns a place, it becomes active again.

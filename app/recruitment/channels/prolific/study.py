@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from app.recruitment.channel import ChannelRefused, PostingOrder
-from app.recruitment.channels.prolific_countries import NAMES
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.channels.prolific_replies import FilterChoices, Study
-from app.recruitment.settings import ProlificSettings
+from app.recruitment.channels.prolific.countries import NAMES
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.replies import FilterChoices, Study
+from app.recruitment.channels.prolific.settings import ProlificSettings
 
 COUNTRY = "current-country-of-residence"
 APPROVAL_RATE = "approval_rate"

@@ -4,9 +4,9 @@ identifies them."""
 from decimal import Decimal
 
 from app.recruitment.channel import BonusOrder, BonusOutcome, ChannelError, ChannelRefused
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import token_known
-from app.recruitment.channels.mturk_texts import MAX_REASON, clipped, dollars, require_dollars
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.errors import token_known
+from app.recruitment.channels.mturk.texts import MAX_REASON, clipped, dollars, require_dollars
 
 
 def pay(api: MTurkApi, order: BonusOrder) -> BonusOutcome:

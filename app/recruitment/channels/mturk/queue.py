@@ -19,8 +19,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from app.recruitment.channel import ChannelUnavailable
-from app.recruitment.channels.mturk_api import CONNECT_SECONDS, REGION, making_clients
-from app.recruitment.channels.mturk_errors import translated
+from app.recruitment.channels.mturk.api import CONNECT_SECONDS, REGION, making_clients
+from app.recruitment.channels.mturk.errors import translated
 
 log = logging.getLogger(__name__)
 BATCH = 10

@@ -12,10 +12,10 @@ from app.recruitment.channel import (
     SubmissionRef,
     SubmissionState,
 )
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import has_code
-from app.recruitment.channels.mturk_texts import MAX_FEEDBACK, clipped
-from app.recruitment.channels.mturk_xml import BadAnswer, answer_fields
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.errors import has_code
+from app.recruitment.channels.mturk.texts import MAX_FEEDBACK, clipped
+from app.recruitment.channels.mturk.xml import BadAnswer, answer_fields
 
 # The form field in which the annotators' page submits the id of our assignment.
 CODE_FIELD = "likewise"

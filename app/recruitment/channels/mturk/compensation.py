@@ -5,9 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 from app.recruitment.channel import ChannelError, Compensation
-from app.recruitment.channels import mturk_people, mturk_tasks
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_texts import clipped
+from app.recruitment.channels.mturk import people as turk_people
+from app.recruitment.channels.mturk import tasks
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.texts import clipped
 
 
 def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]:
@@ -16,13 +17,13 @@ def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]
     The details are those of a posting, and `told`: whether MTurk wrote to the person. It does so
     only for people whose work was approved or rejected before.
     """
-    alone = mturk_people.qualification_type(
+    alone = turk_people.qualification_type(
         api,
         f"Compensation ({order.token})",
         "Given to one person who worked on a task but could not submit it.",
     )
-    mturk_people.grant(api, alone, order.person)
-    task = mturk_tasks.Task(
+    turk_people.grant(api, alone, order.person)
+    task = tasks.Task(
         token=order.token,
         title=order.title,
         description=order.description or order.title,
@@ -42,7 +43,7 @@ def compensate(api: MTurkApi, order: Compensation) -> tuple[str, dict[str, Any]]
         ],
         attempts=order.attempts,
     )
-    hit_id, details = mturk_tasks.post(api, task)
+    hit_id, details = tasks.post(api, task)
     return hit_id, {**details, "told": _tell(api, order, details["preview_url"])}
 
 

@@ -8,7 +8,7 @@ from app.recruitment.channel import (
     Rejection,
     SubmissionState,
 )
-from app.recruitment.channels.prolific_replies import SubmissionDetail, SubmissionShort
+from app.recruitment.channels.prolific.replies import SubmissionDetail, SubmissionShort
 
 # "Submissions are approved automatically after 21 days" (researcher-help.prolific.com, 445207).
 REVIEW_TIME = timedelta(days=21)

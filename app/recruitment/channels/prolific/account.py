@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.recruitment.channel import ChannelRefused, Checked
-from app.recruitment.channels.prolific_http import NotAccepted, ProlificHttp
-from app.recruitment.channels.prolific_replies import Balance, User, Workspace
+from app.recruitment.channels.prolific.http import NotAccepted, ProlificHttp
+from app.recruitment.channels.prolific.replies import Balance, User, Workspace
 
 _NO_SANDBOX = (
     "Prolific has no sandbox. Everything you publish there is real, and people are paid for it."

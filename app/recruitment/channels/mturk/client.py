@@ -22,23 +22,25 @@ from app.recruitment.channel import (
     Rejection,
     SubmissionRef,
 )
-from app.recruitment.channels import (
-    mturk_bonus,
-    mturk_check,
-    mturk_compensation,
-    mturk_market,
-    mturk_people,
-    mturk_tasks,
-    mturk_work,
+from app.recruitment.channels.mturk import (
+    bonus,
+    check,
+    compensation,
+    market,
+    tasks,
+    work,
 )
-from app.recruitment.channels.mturk_api import MTurkApi, api_of
-from app.recruitment.channels.mturk_sites import site_of
-from app.recruitment.channels.mturk_texts import require_dollars
-from app.recruitment.settings import MTurkSettings
+from app.recruitment.channels.mturk import (
+    people as turk_people,
+)
+from app.recruitment.channels.mturk.api import MTurkApi, api_of
+from app.recruitment.channels.mturk.settings import MTurkSettings
+from app.recruitment.channels.mturk.sites import site_of
+from app.recruitment.channels.mturk.texts import require_dollars
 
 if TYPE_CHECKING:
     # The registry imports this file.
-    from app.recruitment.registry import Credentials
+    from app.recruitment.channels.spec import Credentials
 
 
 def _now() -> datetime:
@@ -57,7 +59,7 @@ class MTurkChannel:
         self._now = now
 
     def check(self) -> Checked:
-        return mturk_check.check(self._api)
+        return check.check(self._api)
 
     def publish(self, order: PostingOrder) -> tuple[str, dict[str, Any]]:
         """Publish a HIT. The details are `hit_type_id`, `hit_group_id`, `preview_url`, `expires_at`
@@ -69,9 +71,9 @@ class MTurkChannel:
         former, not_excluded = "", 0
         if settings.exclude_former:
             former = self._former(order.campaign)
-            unmarked = mturk_people.lacking(self._api, former, order.excluded)
-            not_excluded = len(mturk_people.grant_to_all(self._api, former, unmarked))
-        hit_id, details = mturk_tasks.post(self._api, self._task(order, former))
+            unmarked = turk_people.lacking(self._api, former, order.excluded)
+            not_excluded = len(turk_people.grant_to_all(self._api, former, unmarked))
+        hit_id, details = tasks.post(self._api, self._task(order, former))
         return hit_id, {
             **details,
             "qualification_type_id": former,
@@ -84,16 +86,16 @@ class MTurkChannel:
         task = self._task(order, "(has taken part)" if settings.exclude_former else "")
         encrypted = self._api.site.environment != "custom"
         return [
-            PlannedRequest("CreateHITType", mturk_tasks.hit_type_body(task)),
+            PlannedRequest("CreateHITType", tasks.hit_type_body(task)),
             PlannedRequest(
                 "CreateHITWithHITType",
-                mturk_tasks.hit_body(task, "(from the previous call)", encrypted=encrypted),
+                tasks.hit_body(task, "(from the previous call)", encrypted=encrypted),
             ),
         ]
 
-    def _task(self, order: PostingOrder, former: str) -> mturk_tasks.Task:
+    def _task(self, order: PostingOrder, former: str) -> tasks.Task:
         settings: MTurkSettings = order.settings
-        return mturk_tasks.Task(
+        return tasks.Task(
             token=order.token,
             title=order.title,
             description=order.description or order.title,
@@ -104,7 +106,7 @@ class MTurkChannel:
             lifetime=timedelta(hours=settings.lifetime_hours),
             allowed=timedelta(minutes=settings.minutes_allowed),
             auto_approval=timedelta(hours=settings.auto_approval_hours),
-            requirements=mturk_people.requirements(settings, former),
+            requirements=turk_people.requirements(settings, former),
             attempts=order.attempts,
         )
 
@@ -113,7 +115,7 @@ class MTurkChannel:
         account."""
         if not campaign:
             raise ValueError("Excluding people who took part needs the campaign's name.")
-        return mturk_people.qualification_type(
+        return turk_people.qualification_type(
             self._api,
             f"Has taken part ({campaign})",
             "Given to people who have submitted work for a study that each person can do once.",
@@ -124,36 +126,36 @@ class MTurkChannel:
     ) -> None:
         """Add places. MTurk remembers tokens for 24 hours; with `total`, the request can be
         repeated at any time."""
-        mturk_market.extend(self._api, posting, places, token, total, self._now())
+        market.extend(self._api, posting, places, token, total, self._now())
 
     def pause(self, posting: PostingRef) -> None:
-        mturk_market.close(self._api, posting, self._now())
+        market.close(self._api, posting, self._now())
 
     def stop(self, posting: PostingRef) -> None:
-        mturk_market.close(self._api, posting, self._now())
+        market.close(self._api, posting, self._now())
 
     def resume(self, posting: PostingRef) -> None:
-        hit = mturk_market.hit_of(self._api, posting)
-        mturk_market.reopen(self._api, posting, hit, self._now())
+        hit = market.hit_of(self._api, posting)
+        market.reopen(self._api, posting, hit, self._now())
 
     def status(self, posting: PostingRef) -> PostingStatus:
-        return mturk_market.status(self._api, posting, self._now())
+        return market.status(self._api, posting, self._now())
 
     def submissions(self, posting: PostingRef) -> Iterator[PlatformSubmission]:
-        return mturk_work.submissions(self._api, posting)
+        return work.submissions(self._api, posting)
 
     def submission(self, ref: SubmissionRef) -> PlatformSubmission | None:
-        return mturk_work.submission(self._api, ref)
+        return work.submission(self._api, ref)
 
     def approve(self, ref: SubmissionRef, message: str) -> None:
-        mturk_work.approve(self._api, ref, message)
+        work.approve(self._api, ref, message)
 
     def reject(self, ref: SubmissionRef, rejection: Rejection) -> None:
         """Reject the work. MTurk has no rejection categories."""
-        mturk_work.reject(self._api, ref, rejection.message)
+        work.reject(self._api, ref, rejection.message)
 
     def reverse(self, ref: SubmissionRef, message: str) -> None:
-        mturk_work.reverse(self._api, ref, message, self._now())
+        work.reverse(self._api, ref, message, self._now())
 
     def screen_out(self, ref: SubmissionRef) -> None:
         raise ChannelRefused(
@@ -162,13 +164,13 @@ class MTurkChannel:
         )
 
     def pay_bonuses(self, orders: Sequence[BonusOrder]) -> list[BonusOutcome]:
-        return [mturk_bonus.pay(self._api, order) for order in orders]
+        return [bonus.pay(self._api, order) for order in orders]
 
     def find_bonus(self, order: BonusOrder) -> str | None:
-        return mturk_bonus.find(self._api, order)
+        return bonus.find(self._api, order)
 
     def bonuses(self, posting: PostingRef, submissions: Sequence[str]) -> dict[str, int]:
-        paid = mturk_bonus.paid_by_assignment(self._api, posting.external_id)
+        paid = bonus.paid_by_assignment(self._api, posting.external_id)
         return {submission_id: paid.get(submission_id, 0) for submission_id in submissions}
 
     def exclude(self, posting: PostingRef, people: Sequence[str]) -> None:
@@ -176,7 +178,7 @@ class MTurkChannel:
         former = posting.details.get("qualification_type_id")
         if not former:
             raise ChannelRefused("This task is also open to people who took part before.")
-        refused = mturk_people.grant_to_all(self._api, former, people)
+        refused = turk_people.grant_to_all(self._api, former, people)
         if refused:
             raise ChannelRefused(
                 f"{len(refused)} of {len(people)} people could not be excluded: {refused[0]}",
@@ -185,7 +187,7 @@ class MTurkChannel:
 
     def compensate(self, order: Compensation) -> tuple[str, dict[str, Any]]:
         require_dollars(order.currency)
-        return mturk_compensation.compensate(self._api, order)
+        return compensation.compensate(self._api, order)
 
 
 def open_mturk(credentials: "Credentials") -> MTurkChannel:

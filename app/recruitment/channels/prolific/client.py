@@ -21,29 +21,29 @@ from app.recruitment.channel import (
     Rejection,
     SubmissionRef,
 )
-from app.recruitment.channels import prolific_posting as posting_of
-from app.recruitment.channels.prolific_account import look_at_account, workspace_of
-from app.recruitment.channels.prolific_bonuses import pay_all, was_paid
-from app.recruitment.channels.prolific_http import ANSWER_SECONDS, ProlificHttp, public_json
-from app.recruitment.channels.prolific_replies import (
+from app.recruitment.channels.prolific import posting as posting_of
+from app.recruitment.channels.prolific.account import look_at_account, workspace_of
+from app.recruitment.channels.prolific.bonuses import pay_all, was_paid
+from app.recruitment.channels.prolific.http import ANSWER_SECONDS, ProlificHttp, public_json
+from app.recruitment.channels.prolific.replies import (
     Nothing,
     SubmissionDetail,
     SubmissionShort,
 )
-from app.recruitment.channels.prolific_review import (
+from app.recruitment.channels.prolific.review import (
     APPROVED,
     AT_WORK,
     REJECTION_CATEGORIES,
     check_rejection,
     platform_submission,
 )
-from app.recruitment.channels.prolific_study import check_order, study_body
-from app.recruitment.channels.prolific_subscriptions import ensure_hooks
-from app.recruitment.channels.prolific_token import TokenClaims, TokenKeys, token_claims
-from app.recruitment.settings import ProlificSettings
+from app.recruitment.channels.prolific.settings import ProlificSettings
+from app.recruitment.channels.prolific.study import check_order, study_body
+from app.recruitment.channels.prolific.subscriptions import ensure_hooks
+from app.recruitment.channels.prolific.token import TokenClaims, TokenKeys, token_claims
 
 if TYPE_CHECKING:
-    from app.recruitment.registry import Credentials
+    from app.recruitment.channels.spec import Credentials
 
 PRODUCTION = "https://api.prolific.com"
 SITE = "https://app.prolific.com"

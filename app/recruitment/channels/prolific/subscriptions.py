@@ -3,9 +3,9 @@
 from pydantic import ValidationError
 
 from app.recruitment.channel import ChannelUnavailable
-from app.recruitment.channels.prolific_hooks import EVENT_TYPES
-from app.recruitment.channels.prolific_http import ProlificHttp
-from app.recruitment.channels.prolific_replies import Nothing, Secret, Subscription
+from app.recruitment.channels.prolific.hooks import EVENT_TYPES
+from app.recruitment.channels.prolific.http import ProlificHttp
+from app.recruitment.channels.prolific.replies import Nothing, Secret, Subscription
 
 _SECRETS = "/api/v1/hooks/secrets/"
 _SUBSCRIPTIONS = "/api/v1/hooks/subscriptions/"

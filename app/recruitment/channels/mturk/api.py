@@ -10,8 +10,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from app.recruitment.channels.mturk_errors import translated
-from app.recruitment.channels.mturk_sites import Site
+from app.recruitment.channels.mturk.errors import translated
+from app.recruitment.channels.mturk.sites import Site
 
 # MTurk exists in one region only.
 REGION = "us-east-1"

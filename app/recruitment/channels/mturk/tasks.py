@@ -7,11 +7,11 @@ from typing import Any
 
 from app.core.settings import get_settings
 from app.recruitment.channel import ChannelError, ChannelRefused, ChannelUnavailable
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import has_code
-from app.recruitment.channels.mturk_people import Requirement
-from app.recruitment.channels.mturk_texts import clipped, dollars
-from app.recruitment.channels.mturk_xml import external_question
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.errors import has_code
+from app.recruitment.channels.mturk.people import Requirement
+from app.recruitment.channels.mturk.texts import clipped, dollars
+from app.recruitment.channels.mturk.xml import external_question
 
 MAX_TITLE = 128
 EVENTS = [

@@ -4,9 +4,9 @@ before."""
 from collections.abc import Iterable
 
 from app.recruitment.channel import ChannelRefused, ChannelUnavailable
-from app.recruitment.channels.mturk_api import MTurkApi
-from app.recruitment.channels.mturk_errors import has_code
-from app.recruitment.settings import MTurkSettings
+from app.recruitment.channels.mturk.api import MTurkApi
+from app.recruitment.channels.mturk.errors import has_code
+from app.recruitment.channels.mturk.settings import MTurkSettings
 
 # MTurk's own qualification types (reliability.md §1a).
 LOCALE = "00000000000000000071"
