@@ -49,6 +49,8 @@ def _options(campaign: Campaign, channel: ChannelSpec) -> ChannelOptionsOut:
         settings=channel.settings.model_json_schema(),
         rejection_categories=dict(channel.rejections.categories),
         least_reason=channel.rejections.least,
+        posting=channel.posting,
+        posting_note=channel.posting_note,
         one_posting=channel.one_posting,
         many_postings=channel.many_postings,
         compensates=channel.compensates,

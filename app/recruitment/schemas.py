@@ -261,8 +261,8 @@ class ChannelOptionsOut(BaseModel):
     rejection_categories: the platform's rejection categories with descriptions; empty if it has
         none.
     least_reason: the minimum length of a rejection's reason, in characters.
-    one_posting, many_postings: what the platform calls what people find there; `{n}` is their
-        number.
+    posting, one_posting, many_postings: what the platform calls what people find there; `{n}` is
+        their number. posting_note: explains the word, if it needs that.
     compensates: whether somebody without a submission there can be paid.
     """
 
@@ -272,6 +272,8 @@ class ChannelOptionsOut(BaseModel):
     settings: dict[str, Any]
     rejection_categories: dict[str, str]
     least_reason: int
+    posting: str
+    posting_note: str
     one_posting: str
     many_postings: str
     compensates: bool

@@ -103,7 +103,8 @@ class ChannelSpec(ABC):
     settings: what a requester decides about a recruitment.
     currency: the only one in which it pays, or None for any.
     rejections: what it requires for a rejection.
-    one_posting, many_postings: what it calls what people find there; `{n}` is their number.
+    posting, one_posting, many_postings: what it calls what people find there; `{n}` is their
+        number. posting_note: explains the word to requesters, if it needs that.
     grows: whether places can be added to a posting without a higher fee.
     full_looks_closed: whether a posting that is full looks closed but opens again when a place is
         given back.
@@ -128,6 +129,8 @@ class ChannelSpec(ABC):
     tells_person: ClassVar[tuple[str, ...]]
     uses_server_credentials: ClassVar[bool] = False
     currency: ClassVar[str | None] = None
+    posting: ClassVar[str] = "posting"
+    posting_note: ClassVar[str] = ""
     one_posting: ClassVar[str] = "1 posting"
     many_postings: ClassVar[str] = "{n} postings"
     grows: ClassVar[bool] = True

@@ -5,6 +5,8 @@ export type Channel = Session['channel'];
 
 export interface Arrival {
   readonly channel: Channel;
+  /** The name of the platform; empty behind links. */
+  readonly platform: string;
   readonly link: string;
   /**
    * What this browser keeps is kept under it: one for each link, or each assignment of a platform
@@ -16,26 +18,24 @@ export interface Arrival {
   readonly given: Readonly<Record<string, string>> | null;
 }
 
-/** Names of the platforms, the same in all languages. */
-export const PLATFORM: Record<Channel, string> = { link: '', mturk: 'MTurk', prolific: 'Prolific' };
-/** Milliseconds that the token in Prolific's address is good for, less a margin. */
+/** Milliseconds that a token in a platform's address is good for, less a margin. */
 const TOKEN_AGE = 100_000;
 
 export function arrivalBehindLink(link: string): Arrival {
-  return { channel: 'link', link, place: link, given: null };
+  return { channel: 'link', platform: '', link, place: link, given: null };
 }
 
 /** What the server wrote into the page. */
 export function arrivalOf(data: DOMStringMap): Arrival {
-  const { link = '', channel = 'link', entry, place = '' } = data;
+  const { link = '', channel = 'link', platform = '', entry, place = '' } = data;
   if (channel === 'link' || !entry) return arrivalBehindLink(link);
   const given = JSON.parse(entry) as Record<string, string>;
-  return { channel: channel as Channel, link, place: `${link}:${place}`, given };
+  return { channel, platform, link, place: `${link}:${place}`, given };
 }
 
 /** Path and body of the request that opens a session on a platform. */
 export function opening(
-  { channel, link, given }: Arrival,
+  { channel, link, given }: Pick<Arrival, 'channel' | 'link' | 'given'>,
   age: number = performance.now(),
 ): { path: string; body: Record<string, string> } {
   const body: Record<string, string> = { link, ...given };

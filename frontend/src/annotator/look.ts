@@ -1,9 +1,8 @@
 /** What a platform shows of a task before somebody takes it on: to be looked at, not touched. */
 import { mount } from 'svelte';
 import type { CampaignForAnnotators, LeasedImage } from '../api/types';
-import type { Channel } from './arrival';
 import Look from './Look.svelte';
-import { readTexts } from './texts';
+import { type Key, readTexts } from './texts';
 import '../styles/tokens.css';
 import '../styles/base.css';
 import './annotator.css';
@@ -19,6 +18,6 @@ export function showLook(shown: Shown): void {
   const target = document.getElementById('annotator');
   if (!target) return;
   readTexts(document.getElementById('texts'));
-  const channel = (target.dataset['channel'] ?? 'link') as Channel;
-  mount(Look, { target, props: { ...shown, channel } });
+  const { look = 'look_platform', platform = '' } = target.dataset;
+  mount(Look, { target, props: { ...shown, look: look as Key, platform } });
 }

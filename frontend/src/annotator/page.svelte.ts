@@ -5,7 +5,7 @@ import type { DraftIn, Handout, Lease, RemarkIn, Session, StageState, Step } fro
 import type { HeadStart } from '../head-start';
 import { Access } from './access.svelte';
 import * as api from './api';
-import { type Arrival, PLATFORM } from './arrival';
+import type { Arrival } from './arrival';
 import { Board } from './board.svelte';
 import { dropDraft, type SaveState } from './drafts';
 import { Ending } from './ending.svelte';
@@ -71,7 +71,7 @@ export class Page {
 
   /** The name of the platform; empty behind links. */
   get platform(): string {
-    return PLATFORM[this.arrival.channel];
+    return this.arrival.platform;
   }
 
   /** Opens the page: a finished assignment shows its code again instead of starting another. */

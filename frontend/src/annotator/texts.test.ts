@@ -60,6 +60,13 @@ const sources = import.meta.glob<string>(['./**/*.svelte', './**/*.ts', '!./**/*
   query: '?raw',
 });
 
+/** Platforms name the text that says how to begin there. */
+const specs = import.meta.glob<string>('../../../app/recruitment/channels/*/spec.py', {
+  eager: true,
+  import: 'default',
+  query: '?raw',
+});
+
 describe('the components', () => {
   it.each(Object.keys(sources).filter((path) => path.endsWith('.svelte')))(
     '%s says nothing outside the catalogues',
@@ -78,7 +85,7 @@ describe('the components', () => {
   );
 
   it('use every text, and no other', () => {
-    const all = Object.values(sources).join('\n');
+    const all = [...Object.values(sources), ...Object.values(specs)].join('\n');
     const known = Object.keys(catalogues['en']!).filter((key) => key !== 'language');
     // `practice_good` and its like are put together; the frame of the page has `noscript`.
     const built = /^practice_(good|bad|over)(_text)?$|^noscript$/;

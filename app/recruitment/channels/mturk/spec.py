@@ -64,6 +64,10 @@ class MTurkSpec(ChannelSpec):
     settings: ClassVar[type[Paid]] = MTurkSettings
     currency: ClassVar[str | None] = "USD"
     rejections: ClassVar[RejectionRules] = RejectionRules({}, 1)
+    posting: ClassVar[str] = "task"
+    posting_note: ClassVar[str] = (
+        "A HIT, “human intelligence task”, is Mechanical Turk's name for a task."
+    )
     one_posting: ClassVar[str] = "1 task (HIT)"
     many_postings: ClassVar[str] = "{n} tasks (HITs)"
     # More than nine places in one HIT would cost the higher fee.

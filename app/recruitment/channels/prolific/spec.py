@@ -60,6 +60,7 @@ class ProlificSpec(ChannelSpec):
     secrets: ClassVar[dict[str, SecretField]] = {"token": SecretField("API token")}
     settings: ClassVar[type[Paid]] = ProlificSettings
     rejections: ClassVar[RejectionRules] = RejectionRules(REJECTION_CATEGORIES, LEAST_MESSAGE)
+    posting: ClassVar[str] = "study"
     one_posting: ClassVar[str] = "1 study"
     many_postings: ClassVar[str] = "{n} studies"
     full_looks_closed: ClassVar[bool] = True

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
 import { allowed, attention, actionsOf, nextOf, paymentActions, sentenceOf } from './attention';
+import { PLATFORMS } from './platforms.fixture';
+import { learnPlatforms } from './platforms.svelte';
+
+learnPlatforms(PLATFORMS);
 
 const recruitment = {
   id: 'r',

@@ -2,7 +2,8 @@
  * and the platform do not agree about. One row for each, with what can be done about it. */
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
 import { amount } from '../../lib/format';
-import { platformOf, whatFor } from './words';
+import { compensates, platformOf } from './platforms.svelte';
+import { whatFor } from './words';
 
 export type Action =
   | 'approve'
@@ -128,8 +129,8 @@ export function actionsOf(submission: Submission, channel: string): Action[] {
     case 'incomplete':
       return [...part, 'approve', 'reject'];
     case 'broken_off':
-      // Mechanical Turk knows bonuses only for submitted work.
-      return channel === 'mturk' && part.length > 0
+      // Some platforms know bonuses only for submitted work.
+      return compensates(channel) && part.length > 0
         ? ['compensate', 'dismiss']
         : [...part, 'dismiss'];
     case 'rejected_there':
@@ -177,8 +178,8 @@ function ofPayment(recruitment: Recruitment, payment: Payment, sentence: string)
 
 function ofDifference(recruitment: Recruitment, one: Difference, at: number): Item {
   const { assignment_id, earned_cents } = one;
-  // On Mechanical Turk a task for one person pays who has no work there.
-  const canPay = one.what === 'ours_only' && recruitment.channel === 'mturk';
+  // On some platforms a task for one person pays who has no work there.
+  const canPay = one.what === 'ours_only' && compensates(recruitment.channel);
   const lost = canPay && assignment_id ? { assignment_id, earned_cents: earned_cents ?? 0 } : null;
   return {
     key: `${recruitment.id} ${one.what} ${one.submission_id ?? assignment_id ?? at}`,

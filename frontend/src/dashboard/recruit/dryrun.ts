@@ -14,7 +14,7 @@ export function sizesOf(postings: RecruitmentDryRun['postings']): string {
 }
 
 /** Whom the settings let in, in one sentence. */
-export function conditionsOf(settings: Record<string, unknown>, channel: string): string {
+export function conditionsOf(settings: Record<string, unknown>): string {
   const countries = (settings['countries'] ?? []) as string[];
   const percent = Number(settings['min_percent_approved'] ?? 0);
   const approved = Number(settings['min_approved'] ?? 0);
@@ -22,7 +22,7 @@ export function conditionsOf(settings: Record<string, unknown>, channel: string)
   const parts = [countries.length > 0 ? `People in ${countries.join(', ')}` : 'Everybody'];
   if (percent > 0) parts.push(`with ${percent} % or more of their work approved`);
   if (approved > 0) parts.push(`with ${approved} or more approved tasks`);
-  if (channel === 'prolific' && devices.length > 0 && devices.length < 3) {
+  if (devices.length > 0 && devices.length < 3) {
     parts.push(`on ${devices.map((one) => CHOICES[one] ?? one).join(' or ')}`);
   }
   if (settings['exclude_former']) parts.push('once each');

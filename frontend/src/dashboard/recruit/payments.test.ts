@@ -70,11 +70,9 @@ describe('a dry run', () => {
   });
 
   it('tells who may take part', () => {
-    expect(conditionsOf({ countries: [], exclude_former: true }, 'mturk')).toBe(
-      'Everybody, once each.',
-    );
+    expect(conditionsOf({ countries: [], exclude_former: true })).toBe('Everybody, once each.');
     const settings = { countries: ['US', 'GB'], min_percent_approved: 95, devices: ['desktop'] };
-    expect(conditionsOf(settings, 'prolific')).toBe(
+    expect(conditionsOf(settings)).toBe(
       'People in US, GB, with 95 % or more of their work approved, on computers.',
     );
   });

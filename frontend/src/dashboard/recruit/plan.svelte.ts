@@ -57,11 +57,11 @@ export class Plan {
     return this.ownLimit ?? this.estimate?.total_cents ?? 0;
   }
 
-  /** Every setting's default; on Prolific people are told how long it takes. */
+  /** Every setting's default; where people are told how long it takes, that is known. */
   private suggested(): Settings {
     const fields = fieldsOf(this.channel?.settings ?? {});
     const usual = Object.fromEntries(fields.map(({ name, fallback }) => [name, fallback]));
-    if (this.account?.channel !== 'prolific') return usual;
+    if (!('minutes_estimated' in usual)) return usual;
     return { ...usual, minutes_estimated: Math.min(600, this.options.minutes) };
   }
 

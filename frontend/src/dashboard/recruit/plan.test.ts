@@ -12,7 +12,11 @@ const fields = {
   quality_cents: { type: 'integer', default: 0 },
 };
 const channels = [
-  { channel: 'prolific', currency: 'GBP', settings: { properties: fields } },
+  {
+    channel: 'prolific',
+    currency: 'GBP',
+    settings: { properties: { ...fields, minutes_estimated: { type: 'integer', default: 15 } } },
+  },
   {
     channel: 'mturk',
     currency: 'USD',

@@ -10,6 +10,7 @@ import type {
   Submission,
 } from '../../api/types';
 import { attention, type Found, type Item } from './attention';
+import { learnPlatforms } from './platforms.svelte';
 
 /** States of payments that wait for a person. */
 const STOPPED: PaymentState[] = ['held', 'failed', 'parked'];
@@ -51,6 +52,7 @@ export class Recruiting {
 
   async suggest(): Promise<void> {
     this.options = await reply(this.api.GET('/recruiting/options'));
+    learnPlatforms(this.options.channels);
   }
 
   async load(): Promise<void> {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelOptions } from '../../api/types';
-import { answersWanted, groupsOf, hourly, postingsOf, whatFor, whoseWork, workOf } from './words';
+import { PLATFORMS } from './platforms.fixture';
+import { learnPlatforms, postingNoun, postingsOf } from './platforms.svelte';
+import { answersWanted, groupsOf, hourly, whatFor, whoseWork, workOf } from './words';
 
 describe('what the page says', () => {
   it('tells one answer from many', () => {
@@ -24,8 +26,11 @@ describe('what the page says', () => {
   });
 
   it('knows a study from a HIT', () => {
+    learnPlatforms(PLATFORMS);
     expect(postingsOf('prolific', 1)).toBe('1 study');
     expect(postingsOf('mturk', 2)).toBe('2 tasks (HITs)');
+    expect(postingNoun('prolific')).toBe('Study');
+    expect(postingsOf('elsewhere', 2)).toBe('2 postings');
   });
 
   it('shows numbers of annotators, and of strangers the end of an id', () => {

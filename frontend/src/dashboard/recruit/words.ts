@@ -7,11 +7,7 @@ import type {
   Submission,
 } from '../../api/types';
 import { amount } from '../../lib/format';
-
-export const PLATFORMS: Record<string, string> = {
-  prolific: 'Prolific',
-  mturk: 'Mechanical Turk',
-};
+import { platformOf } from './platforms.svelte';
 
 export const ENVIRONMENTS: Record<string, string> = {
   production: 'real money',
@@ -78,16 +74,6 @@ const KINDS: Record<string, string> = {
 
 export function whatFor(payment: Pick<Payment, 'kind' | 'rule'>): string {
   return KINDS[payment.kind] ?? RULES[payment.rule] ?? 'Bonus';
-}
-
-export function platformOf(channel: string): string {
-  return PLATFORMS[channel] ?? channel;
-}
-
-/** What stands on a platform is a study, or a task that Mechanical Turk calls a HIT. */
-export function postingsOf(channel: string, n: number): string {
-  if (channel === 'prolific') return n === 1 ? '1 study' : `${n} studies`;
-  return n === 1 ? '1 task (HIT)' : `${n} tasks (HITs)`;
 }
 
 export function places(n: number): string {
