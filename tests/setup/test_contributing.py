@@ -234,16 +234,24 @@ def test_nothing_asks_for_a_kind_of_task_by_its_name() -> None:
     assert with_compared("kind", names, {"here": 'kind == "bins"'}) == {"here"}
 
 
-def test_every_place_that_knows_a_channel_by_name_is_named() -> None:
+def test_nothing_asks_for_a_channel_by_its_name() -> None:
     texts = sources("app/", "likewise/", "workers/", "frontend/src/")
-    files = with_quoted(tuple(channel.name for channel in all_channels()), texts)
-    files |= with_compared("channel", tuple(channel.name for channel in all_channels()), texts)
-    imports = re.compile(r"from app\.recruitment\.channels\b|\b(?:MTurk|Prolific)Settings\b")
-    files |= {file for file, text in texts.items() if imports.search(text)}
+    names = tuple(channel.name for channel in all_channels())
+    asking = with_compared("channel", names, texts) | with_compared("platform", names, texts)
+    assert asking == set()
+    assert with_compared("channel", names, {"here": 'channel == "mturk"'}) == {"here"}
+
+
+def test_every_place_that_knows_a_channel_is_named() -> None:
+    texts = sources("app/", "likewise/", "workers/", "frontend/src/")
+    names = tuple(channel.name for channel in all_channels())
+    folders = re.compile(rf"app\.recruitment\.channels\.(?:{'|'.join(names)})\b")
+    files = with_quoted(names, texts)
+    files |= {file for file, text in texts.items() if folders.search(text)}
     apart = {file for file in files if file.startswith("app/recruitment/channels/")}
-    # A list of words that make a poor password.
-    apart.add("app/accounts/passwords.py")
-    assert len(files) > 20
+    # A list of words that make a poor password, and a fixture of tests.
+    apart |= {"app/accounts/passwords.py", "frontend/src/dashboard/recruit/platforms.fixture.ts"}
+    assert len(apart) > 10
     assert files - apart - named_in(sections()["Add a channel"]) == set()
 
 
