@@ -19,7 +19,7 @@ from app.core.errors import Conflict
 from app.recruitment import ledger
 from app.recruitment.fees import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
-from app.recruitment.settings import SETTINGS, Paid, ProlificSettings
+from app.recruitment.settings import SETTINGS, LinkSettings, Paid, ProlificSettings
 
 
 def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
@@ -113,7 +113,7 @@ def take_more(session: Session, who: AnnotatorSession) -> None:
 
 def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
     """After practice, mark someone who passed none of it to be sent back, if the recruitment pays
-    for that."""
+    for that, or their link says where to."""
     assignment, settings = who.assignment, who.settings
     if assignment.recruitment_id is None or practice_number(who) < settings.practice:
         return
@@ -121,10 +121,12 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
         return
     recruitment = session.get_one(Recruitment, assignment.recruitment_id)
     channel_settings = SETTINGS[recruitment.channel].model_validate(recruitment.settings)
-    if (
+    is_paid = (
         isinstance(channel_settings, ProlificSettings)
         and channel_settings.screen_out_cents is not None
-    ):
+    )
+    is_sent = isinstance(channel_settings, LinkSettings) and channel_settings.returns.screened_out
+    if is_paid or is_sent:
         assignment.screened_out_at = datetime.now(UTC)
 
 
