@@ -14,6 +14,8 @@ export interface Arrival {
   readonly place: string;
   /** What the platform's address says, as the server wants it; null behind links. */
   readonly given: Readonly<Record<string, string>> | null;
+  /** The address of the link says who this is; else the browser's own key does. */
+  readonly isNamed: boolean;
 }
 
 /** Names of the platforms, the same in all languages. */
@@ -22,15 +24,24 @@ export const PLATFORM: Record<Channel, string> = { link: '', mturk: 'MTurk', pro
 const TOKEN_AGE = 100_000;
 
 export function arrivalBehindLink(link: string): Arrival {
-  return { channel: 'link', link, place: link, given: null };
+  return { channel: 'link', link, place: link, given: null, isNamed: false };
 }
 
 /** What the server wrote into the page. */
 export function arrivalOf(data: DOMStringMap): Arrival {
   const { link = '', channel = 'link', entry, place = '' } = data;
-  if (channel === 'link' || !entry) return arrivalBehindLink(link);
+  if (channel === 'link' || !entry) {
+    const arrival = arrivalBehindLink(link);
+    return place ? { ...arrival, place: `${link}:${place}`, isNamed: true } : arrival;
+  }
   const given = JSON.parse(entry) as Record<string, string>;
-  return { channel: channel as Channel, link, place: `${link}:${place}`, given };
+  return {
+    channel: channel as Channel,
+    link,
+    place: `${link}:${place}`,
+    given,
+    isNamed: true,
+  };
 }
 
 /** Path and body of the request that opens a session on a platform. */
