@@ -49,7 +49,7 @@ PANELS = (
     Panel(
         "sona",
         "SONA",
-        "Paste the address below as the Study URL. Copy the Client-Side Completion URL from the "
+        "Paste the link's address as the Study URL. Copy the Client-Side Completion URL from the "
         "study's page at SONA, and end it with survey_code={id}. SONA gives credit to everyone who "
         "opens it, so use it for Completed only.",
         (_kept("survey_code", "%SURVEY_CODE%"),),
@@ -64,7 +64,7 @@ PANELS = (
     Panel(
         "connect",
         "CloudResearch Connect",
-        "Paste the address below as the project's link; Connect adds its parameters itself. Copy "
+        "Paste the link's address as the project's link; Connect adds its parameters itself. Copy "
         "the Redirect URL from the project's completion settings. For Screened out, copy the "
         "redirect of Connect's partial completes, if you use them.",
         (_kept("participantId"), _kept("assignmentId"), _kept("projectId")),
@@ -77,7 +77,7 @@ PANELS = (
     Panel(
         "qualtrics",
         "Qualtrics",
-        "In the survey before this study, redirect to the address below at the End of Survey. The "
+        "In the survey before this study, redirect to the link's address at the End of Survey. The "
         "return addresses are those of the survey that follows; it reads ResponseID and outcome "
         "as embedded data.",
         (_kept("ResponseID", "${e://Field/ResponseID}"),),
@@ -89,7 +89,7 @@ PANELS = (
     Panel(
         "limesurvey",
         "LimeSurvey",
-        "In the survey before this study, enter the address below as the End URL and load it "
+        "In the survey before this study, enter the link's address as the End URL and load it "
         "automatically. The return addresses are those of the survey that follows; add its "
         "parameters under Panel integration.",
         (_kept("savedid", "{SAVEDID}"), _kept("token", "{TOKEN}")),

@@ -38,12 +38,14 @@ HELP = "Go back to the site that sent you here, and open the study from there ag
 class BadParameter(LikewiseError):
     """The address lacks a parameter, or one of them can't be right. `code` is `id_missing`,
     `id_malformed`, `parameter_repeated`, `parameter_long`, `parameter_malformed` or
-    `parameter_unfilled`."""
+    `parameter_unfilled`. `details` have the reason without the advice, for pages that give it in
+    another language."""
 
     status = 403
 
-    def __init__(self, code: str, sentence: str) -> None:
-        super().__init__(f"{sentence} {HELP} If it happens again, tell the requester.", code=code)
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(f"{reason} {HELP} If it happens again, tell the requester.", code=code)
+        self.details = {"reason": reason}
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,7 @@ def test_what_cannot_be_an_id_is_refused_and_nothing_is_written(
     reply = arrive(client, link, query)
     assert code_of(reply) == code
     assert "Go back to the site that sent you here" in reply.json()["detail"]
+    assert reply.json()["detail"].startswith(reply.json()["reason"])
     assert "return_address" not in reply.json()
     # The page itself opens, and says why nothing else does.
     assert client.get(f"{urlsplit(link['address']).path}?{query}").status_code == 200

@@ -16,16 +16,16 @@ describe('refusals', () => {
   });
 
   it('say what is wrong with an address, and where its person goes back to', () => {
-    const missing = new ApiError('id_missing', 403, '“id” is missing.');
-    expect(refusalOf(missing)).toMatchObject({
+    const missing = { code: 'id_missing', detail: 'Go back.', reason: '“id” is missing.' };
+    expect(refusalOf(problemOf(403, missing))).toMatchObject({
       title: 'bad_address_title',
       text: 'id_missing_text',
-      detail: '“id” is missing.',
+      reason: '“id” is missing.',
       back: null,
     });
     const body = { code: 'link_full', detail: 'Full.', return_address: 'https://x.test/?id=1' };
     expect(refusalOf(problemOf(403, body))).toMatchObject({
-      detail: '',
+      reason: null,
       back: 'https://x.test/?id=1',
     });
   });

@@ -43,8 +43,6 @@ const TEXTS: Record<string, Key> = {
   parameter_malformed: 'bad_address_text',
   parameter_unfilled: 'bad_address_text',
 };
-/** Of these the server's own sentence is shown, too: it names the part that is wrong. */
-const DETAILED = /^(id|parameter)_/;
 /** About a link's password: what is wrong with the one that was sent, if any was. */
 const PASSWORD: Record<string, Key | ''> = {
   password_needed: '',
@@ -63,8 +61,8 @@ export interface Refusal {
   readonly title: Key;
   readonly sentence: string;
   readonly text: Key | null;
-  /** What exactly is wrong, for who can repair it; empty where the text says all. */
-  readonly detail: string;
+  /** What exactly is wrong, in the server's words; null where the text says all. */
+  readonly reason: string | null;
   /** Where the link sends this person. */
   readonly back: string | null;
   /** Seconds until the next try; null: it would be refused again. */
@@ -74,15 +72,14 @@ export interface Refusal {
 /** What to show instead of grids; null where the error is something else. */
 export function refusalOf(error: unknown, tries = 0): Refusal | null {
   if (!(error instanceof ApiError)) return null;
-  const { code, detail: sentence, returnAddress: back } = error;
+  const { code, detail: sentence, returnAddress: back, reason } = error;
   const waits = WAITS[code];
   if (waits) {
     const wait = waits[Math.min(tries, waits.length - 1)] ?? null;
-    return { code, title: 'later_title', sentence, text: null, detail: '', back, wait };
+    return { code, title: 'later_title', sentence, text: null, reason, back, wait };
   }
   const title = TITLES[code] ?? (error.status === 403 ? 'refused_title' : null);
-  const detail = DETAILED.test(code) ? sentence : '';
-  return title && { code, title, sentence, text: TEXTS[code] ?? null, detail, back, wait: null };
+  return title && { code, title, sentence, text: TEXTS[code] ?? null, reason, back, wait: null };
 }
 
 /** Whether a link's password is asked for, and what was wrong with the last; null: it is not. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Link, Panel } from '../../api/types';
-import { aboutPanel, bodyOf, filledFor, isForPanel, settingsOf } from './panels';
+import { aboutPanel, bodyOf, filledFor, isForPanel, placeholdersOf, settingsOf } from './panels';
 
 const SONA = {
   key: 'sona',
@@ -50,7 +50,9 @@ describe('links for panels', () => {
     expect(bodyOf(settings)).toMatchObject({ parameters: [{ name: 'b' }], person: 'b' });
   });
 
-  it('say in a line what they do', () => {
+  it('say in a line what they do, and what the panel replaces', () => {
+    const both = [...SONA.parameters, { name: 'b', placeholder: '' }];
+    expect(placeholdersOf({ ...LINK, parameters: both })).toBe('%SURVEY_CODE%');
     expect(isForPanel(LINK)).toBe(false);
     const link = {
       ...LINK,

@@ -90,7 +90,15 @@ export function isForPanel({ parameters, returns, framed_by }: Link): boolean {
   return parameters.length + framed_by.length > 0 || Object.values(returns).some(Boolean);
 }
 
-/** "The ID survey_code identifies people. They are sent back when completed." */
+/** What the panel replaces in the link's address. */
+export function placeholdersOf({ parameters }: Link): string {
+  return parameters
+    .map(({ placeholder }) => placeholder)
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** "People are recognized by survey_code. Sends people back: completed." */
 export function aboutPanel(link: Link): string {
   const { parameters, person, returns, framed_by } = link;
   const names = parameters.map(({ name }) => name).filter((name) => name !== person);
