@@ -37,5 +37,5 @@ def offers_of(session: Session, who: AnnotatorSession, status: str) -> hooks.Off
         bonus,
         link_earnings.earned_cents(session, assignment),
         link_entry.may_take_on(session, link, who.annotator),
-        returns.return_address(session, link, assignment, returns.outcome_of(assignment, status)),
+        returns.address_at_end(session, link, assignment, status),
     )

@@ -26,12 +26,11 @@ from app.core.security import hash_token, pseudonym, unsign
 from app.recruitment.capacity import has_place, is_at_work
 from app.recruitment.models import Invitation, Recruitment
 from app.recruitment.parameters import Kept, keep, read_parameters
-from app.recruitment.returns import filled
+from app.recruitment.returns import address_without_place
 from app.recruitment.settings import PERSONAL, link_settings
 
 # Refusals of people for whom there is no place, and of those who have done their share.
-NO_PLACE = ("link_closed", "link_full")
-DONE = ("link_used", "device_limit")
+SENT_BACK = ("link_closed", "link_full", "link_used", "device_limit")
 
 
 class LinkRefused(LikewiseError):
@@ -127,15 +126,10 @@ def _assignment(session: Session, arrival: LinkArrival, annotator: Annotator) ->
 def _add_way_back(
     session: Session, refusal: LinkRefused, link: Recruitment, annotator: Annotator, kept: Kept
 ) -> None:
-    """Say in a refusal where the link sends the person: those who have done their share as after
-    the end of their last assignment, and those for whom there is no place as over quota."""
-    settings = link_settings(link.settings)
-    if refusal.code in NO_PLACE:
-        address = filled(settings, "over_quota", kept)
-    elif refusal.code in DONE:
-        address = filled(settings, "completed", kept, _codes(session, link, annotator)[0])
-    else:
+    """Say in a refusal for which there is a way back where the link sends the person."""
+    if refusal.code not in SENT_BACK:
         return
+    address = address_without_place(session, link, annotator.id, kept)
     if address is not None:
         refusal.details = {"return_address": address}
 

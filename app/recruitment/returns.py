@@ -5,7 +5,9 @@ has a meaning in addresses percent-encoded.
 """
 
 from urllib.parse import quote
+from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Assignment
@@ -55,9 +57,36 @@ def ways_out(session: Session, who: AnnotatorSession) -> dict[str, HandIn]:
     return ways
 
 
-def outcome_of(assignment: Assignment, status: str) -> Outcome:
-    """Return how the visit of somebody ended who gets no more grids, given the status of their
-    request: stopped early by a check, nothing left to do, or done."""
+def address_at_end(
+    session: Session, link: Recruitment, assignment: Assignment, status: str
+) -> str | None:
+    """Return where somebody goes who gets no more grids, given the status of their request: they
+    were stopped early by a check, nothing was left to do, or they are done."""
     if status == "stopped" and assignment.n_answered < assignment.target:
-        return "screened_out"
-    return "completed" if assignment.n_answered else "over_quota"
+        return return_address(session, link, assignment, "screened_out")
+    if assignment.n_answered:
+        return return_address(session, link, assignment, "completed")
+    settings = link_settings(link.settings)
+    kept = kept_of(session, assignment, settings)
+    return address_without_place(session, link, assignment.annotator_id, kept)
+
+
+def address_without_place(
+    session: Session, link: Recruitment, annotator_id: UUID, kept: Kept
+) -> str | None:
+    """Return where somebody goes for whom there is nothing to do now. Those who finished an
+    assignment before have completed the study, whatever brought them back."""
+    settings = link_settings(link.settings)
+    code = session.scalar(
+        select(Assignment.completion_code)
+        .where(
+            Assignment.annotator_id == annotator_id,
+            Assignment.recruitment_id == link.id,
+            Assignment.n_answered > 0,
+        )
+        .order_by(Assignment.created_at.desc())
+        .limit(1)
+    )
+    if code is None:
+        return filled(settings, "over_quota", kept)
+    return filled(settings, "completed", kept, code)

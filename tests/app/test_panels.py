@@ -299,6 +299,31 @@ def test_nothing_left_to_do_is_over_quota(client: TestClient, owner: Any) -> Non
     }  # fmt: skip
 
 
+def test_who_has_finished_has_completed_whatever_brings_them_back(
+    client: TestClient, owner: Any
+) -> None:
+    campaign = a_campaign(owner, budget=1, rounds=1, grids_per_assignment=1)
+    link = a_panel_link(client, campaign, connect(CONNECT, per_device=0))
+    visit = "participantId=1&assignmentId={}"
+    handout = answer(client, token_of(arrive(client, link, visit.format("first"))), 1)
+    code = handout["completion_code"]
+    with transaction() as session:
+        session.get_one(Campaign, campaign.id).state = "finished"
+    # Another assignment, for which nothing is left.
+    again = arrive(client, link, visit.format("second")).json()["next"]
+    assert (again["status"], again["answered"]) == ("done", 0)
+    address = again["return_address"]
+    assert urlsplit(address).path == "/participant/project/7/completed"
+    assert said(address) == {"participantId": "1", "assignmentId": "second", "code": code}
+    client.post(f"{links_of(campaign)}/{link['id']}/stop")
+    with transaction() as session:
+        for assignment in session.scalars(select(Assignment)):
+            assignment.state = "completed"
+    closed = arrive(client, link, visit.format("third"))
+    assert code_of(closed) == "link_closed"
+    assert said(closed.json()["return_address"])["code"] == code
+
+
 def test_one_function_says_where_somebody_goes(client: TestClient, campaign: Campaign) -> None:
     link = a_panel_link(client, campaign, sona(SITE))
     arrive(client, link, "survey_code=4")
