@@ -97,25 +97,25 @@ def test_a_sona_like_round_trip_ends_in_all_four_ways(
         assert practised.endswith("?survey_code=%SURVEY_CODE%")
         return practised.replace("%SURVEY_CODE%", code)
 
-    refuses = come(browser, panel, at("1001"))
+    refuses = come(browser, panel, at("100001"))
     refuses.get_by_role("button", name="I don't agree").click()
     expect(refuses.get_by_test_id("way-back")).to_be_visible()
     assert violations(refuses) == []
     path, query = go_back(refuses, panel)
     assert (path, query["survey_code"], query["outcome"]) == (
-        "/webstudy_credit.aspx", "1001", "no_consent",
+        "/webstudy_credit.aspx", "100001", "no_consent",
     )  # fmt: skip
     assert query["credit_token"] == "abc"
 
-    fails = come(browser, panel, at("1002"))
+    fails = come(browser, panel, at("100002"))
     fails.get_by_test_id("consent-agree").click()
     fail_practice(fails)
     expect(fails.get_by_role("heading", name="Thank you for trying")).to_be_visible()
     _, query = go_back(fails, panel)
-    assert (query["survey_code"], query["outcome"]) == ("1002", "screened_out")
+    assert (query["survey_code"], query["outcome"]) == ("100002", "screened_out")
 
     # The two before hold their places for a while; one is left.
-    finishes = come(browser, panel, at("1003"))
+    finishes = come(browser, panel, at("100003"))
     finishes.get_by_test_id("consent-agree").click()
     finishes.get_by_test_id("start").click()
     person = Person(finishes, "mouse", lambda image: image % 3)
@@ -128,12 +128,12 @@ def test_a_sona_like_round_trip_ends_in_all_four_ways(
     # By itself, after a while.
     expect(finishes.get_by_role("heading", name="Welcome back")).to_be_visible(timeout=SLOW)
     _, query = panel.last()
-    assert (query["survey_code"], query["outcome"]) == ("1003", "completed")
+    assert (query["survey_code"], query["outcome"]) == ("100003", "completed")
 
-    late = come(browser, panel, at("1004"))
+    late = come(browser, panel, at("100004"))
     expect(late.get_by_role("heading", name="Enough people have taken part")).to_be_visible()
     _, query = go_back(late, panel)
-    assert (query["survey_code"], query["outcome"]) == ("1004", "over_quota")
+    assert (query["survey_code"], query["outcome"]) == ("100004", "over_quota")
     assert n_people() == 3
 
 
@@ -144,37 +144,37 @@ def test_a_connect_like_round_trip_brings_back_what_came(
     study = a_study(web, campaign, connect(panel.origin, places=2))
     # Connect adds its parameters by itself.
     assert "?" not in study
-    visit = f"{study}?participantId={{}}&assignmentId=A%26{{}}&projectId=PR1&utm_source=x"
+    visit = f"{study}?participantId={{}}&assignmentId=VISIT%26{{}}&projectId=PR1&utm_source=x"
 
-    refuses = come(browser, panel, visit.format("P1", 1))
+    refuses = come(browser, panel, visit.format("PERSON-1", 1))
     refuses.get_by_role("button", name="I don't agree").click()
     path, query = go_back(refuses, panel)
     assert path == "/participant/project/7/no_consent"
-    assert query == {"participantId": "P1", "assignmentId": "A&1"}
+    assert query == {"participantId": "PERSON-1", "assignmentId": "VISIT&1"}
 
-    finishes = come(browser, panel, visit.format("P2", 2))
+    finishes = come(browser, panel, visit.format("PERSON-2", 2))
     finishes.get_by_test_id("consent-agree").click()
     do_grid(finishes)
     code = finishes.get_by_test_id("completion-code").inner_text(timeout=SLOW)
     finishes.get_by_role("button", name="Stay on this page").click()
     path, query = go_back(finishes, panel)
     assert path == "/participant/project/7/completed"
-    assert query == {"participantId": "P2", "assignmentId": "A&2", "code": code}
+    assert query == {"participantId": "PERSON-2", "assignmentId": "VISIT&2", "code": code}
 
     # Back by the browser's button: nobody is sent away once more.
     finishes.go_back()
     expect(finishes.get_by_test_id("completion-code")).to_have_text(code, timeout=SLOW)
     expect(finishes.get_by_role("button", name="Stay on this page")).to_have_count(0)
     # Elsewhere the server knows them by their id.
-    again = come(browser, panel, visit.format("P2", 2))
+    again = come(browser, panel, visit.format("PERSON-2", 2))
     expect(again.get_by_role("heading", name="You have done your share")).to_be_visible()
     path, query = go_back(again, panel)
     assert (path, query["code"]) == ("/participant/project/7/completed", code)
 
-    late = come(browser, panel, visit.format("P3", 3))
+    late = come(browser, panel, visit.format("PERSON-3", 3))
     path, query = go_back(late, panel)
     assert path == "/participant/project/7/over_quota"
-    assert query["participantId"] == "P3"
+    assert query["participantId"] == "PERSON-3"
 
 
 def test_who_is_stopped_by_a_check_is_screened_out(
@@ -182,7 +182,7 @@ def test_who_is_stopped_by_a_check_is_screened_out(
 ) -> None:
     campaign = a_campaign(annotation=NO_WORDS, budget=12, grid_size=4, grids_per_assignment=3)
     study = a_study(web, campaign, connect(panel.origin))
-    page = come(browser, panel, f"{study}?participantId=P1&assignmentId=A1")
+    page = come(browser, panel, f"{study}?participantId=PERSON-1&assignmentId=VISIT-1")
     page.get_by_test_id("start").click()
     person = Person(page, "mouse", lambda image: image % 2)
     person.sort_grid()
@@ -195,7 +195,7 @@ def test_who_is_stopped_by_a_check_is_screened_out(
     )
     path, query = go_back(page, panel)
     assert path == "/participant/project/7/screened_out"
-    assert query["participantId"] == "P1"
+    assert query["participantId"] == "PERSON-1"
 
 
 def test_addresses_that_cannot_be_right_say_what_to_do(
@@ -235,7 +235,7 @@ def test_the_same_person_twice_and_two_people_in_one_browser(
 ) -> None:
     campaign = a_campaign(annotation=NO_WORDS, budget=12, grid_size=4, grids_per_assignment=2)
     study = a_study(web, campaign, sona(panel.origin))
-    ada, bob = (study.replace("%SURVEY_CODE%", code) for code in ("11", "22"))
+    ada, bob = (study.replace("%SURVEY_CODE%", code) for code in ("111111", "222222"))
     lab = come(browser, panel, ada)
     do_grid(lab)
     expect(lab.get_by_test_id("progress")).to_contain_text("1 of 2", timeout=SLOW)
@@ -263,7 +263,7 @@ def test_only_named_sites_frame_the_page_and_work_is_done_there(
 ) -> None:
     campaign = a_campaign(annotation=NO_WORDS, **ONE_GRID)
     study = a_study(web, campaign, connect(panel.origin, framed_by=[panel.origin]))
-    panel.studies["framed"] = f"{study}?participantId=P9&assignmentId=A9"
+    panel.studies["framed"] = f"{study}?participantId=PERSON-9&assignmentId=VISIT-9"
     page = browser.new_context().new_page()
     page.goto(f"{panel.origin}/frame/framed")
     frame = page.frame_locator("iframe")
@@ -276,7 +276,7 @@ def test_only_named_sites_frame_the_page_and_work_is_done_there(
     expect(frame.get_by_test_id("completion-code")).to_be_visible(timeout=SLOW)
     frame.get_by_test_id("go-back").click()
     expect(frame.get_by_role("heading", name="Welcome back")).to_be_visible(timeout=SLOW)
-    assert panel.last()[1]["participantId"] == "P9"
+    assert panel.last()[1]["participantId"] == "PERSON-9"
     # The page around it stays.
     expect(page.get_by_role("heading", name="Survey")).to_be_visible()
     # Another site gets nothing to show.
@@ -320,10 +320,10 @@ def test_a_requester_sets_up_a_link_for_sona(
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
-    student = come(browser, panel, address.replace("%SURVEY_CODE%", "31"))
+    student = come(browser, panel, address.replace("%SURVEY_CODE%", "313131"))
     do_grid(student)
     _, query = go_back(student, panel)
-    assert query == {"credit_token": "abc", "survey_code": "31"}
+    assert query == {"credit_token": "abc", "survey_code": "313131"}
     # What is set stays when something else is changed.
     card.get_by_role("button", name="Change").click()
     card.get_by_label("Places").fill("5")
