@@ -18,7 +18,7 @@ from app.core.database import transaction
 from app.core.security import decrypt
 from app.core.settings import get_settings
 from app.recruitment import accounts, calls
-from app.recruitment.models import ChannelAccount, Recruitment
+from app.recruitment.models import ChannelAccount, LinkParameters, Recruitment
 from app.webhooks import service as webhooks
 from app.webhooks.models import Webhook
 
@@ -65,6 +65,9 @@ def _of_database(session: Session) -> Iterator[tuple[str, str]]:
             yield "a link's token", token
     for person in session.scalars(select(AnnotatorIdentity.external_id)):
         yield "a worker's id", person or ""
+    for values in session.scalars(select(LinkParameters.values)):
+        for value in values.values():
+            yield "a parameter of a link's address", value
     for seed in session.scalars(select(Account.totp_secret)):
         yield "a second factor", (decrypt(factors.PURPOSE, seed) or b"").decode() if seed else ""
     for encrypted in session.scalars(select(Webhook.secret)):

@@ -27,14 +27,15 @@ class Pay:
 class Offers:
     """What an annotator may do next, and has earned.
 
-    more: extra grids; bonus: for those done; behind a link also earned_cents, None for nothing, and
-    whether its terms allow another assignment.
+    more: extra grids; bonus: for those done; behind a link also earned_cents, None for nothing,
+    whether its terms allow another assignment, and where it sends the person.
     """
 
     more: MoreOut | None = None
     bonus: BonusOut | None = None
     earned_cents: int | None = None
     may_take_on: bool | None = None
+    return_address: str | None = None
 
 
 # An assignment is completed, or got another answer afterwards. The caller holds its row lock.

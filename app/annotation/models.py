@@ -87,7 +87,7 @@ class AnnotatorIdentity(Base):
 
     `channel` is `import` for people whose answers were imported; nobody is paid for those.
     `key_hash` recognises a returning annotator. `external_id` is the channel's id of the person; it
-    is null for links, which know only the browser's random key.
+    is null for links that know only the browser's random key.
     """
 
     __tablename__ = "annotator_identity"

@@ -71,6 +71,7 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
         bonus=offers.bonus,
         earned_cents=offers.earned_cents,
         again=_may_go_on(session, who, handout, offers.may_take_on),
+        return_address=offers.return_address,
     )
 
 

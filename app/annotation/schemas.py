@@ -18,6 +18,12 @@ class OpenSession(BaseModel):
     annotator_key: str = Field(min_length=16, max_length=128)
     # The link's password, sent by people who come for the first time.
     password: str | None = Field(default=None, max_length=1000)
+    query: str = Field(
+        default="",
+        max_length=70_000,
+        description="The part of the page's address after the “?”, from which the link keeps the "
+        "parameters that its requester chose.",
+    )
 
 
 class CampaignForAnnotators(BaseModel):
@@ -88,7 +94,8 @@ class SessionOut(StageOut):
 
     On a platform, `hand_in` is how finished work is submitted (POST /hand-in first), `declined` is
     the way back without consent, and `screened_out` is the way back after failed practice. If one
-    is null, people return the task on the platform.
+    is null, people return the task on the platform. Through a link, `declined` and `screened_out`
+    are set if the link sends people back.
     """
 
     token: str
@@ -130,8 +137,8 @@ class LeaseOut(BaseModel):
 
 class HandoutOut(BaseModel):
     """A grid, or why there is none. At the end of an assignment through a link, `earned_cents` is
-    what was earned (null if nothing is paid), and `again` tells whether another assignment is
-    possible."""
+    what was earned (null if nothing is paid), `again` tells whether another assignment is possible,
+    and `return_address` is where the link sends the person (null: nowhere)."""
 
     status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
     answered: int
@@ -143,6 +150,7 @@ class HandoutOut(BaseModel):
     bonus: BonusOut | None = None
     earned_cents: int | None = None
     again: bool | None = None
+    return_address: str | None = None
 
 
 class PresenceIn(BaseModel):

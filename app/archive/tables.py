@@ -151,6 +151,7 @@ LEFT_OUT = {
     "import_problem": "images that could not be imported are not in the collection",
     "dry_run": "an estimate made before the campaign, outdated by its answers",
     "recruitment": "only the exporting server manages what it published on platforms",
+    "link_parameters": "what addresses said of annotators never leaves the server in an archive",
     "invitation": "links to the exporting server, and the people they were for",
     "posting": "only the exporting server manages what it published on platforms",
     "submission": "annotators' identities on their platforms never leave the server",

@@ -1,7 +1,8 @@
 """The error hierarchy: each error has a stable code, an HTTP status and a message for people."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 # This message is also used when a database's disk is full.
 NO_ROOM = (
@@ -16,11 +17,13 @@ class LikewiseError(Exception):
     code:    stable identifier that clients can rely on
     status:  HTTP status of the response
     headers: additional response headers, such as Retry-After
+    details: additional members of the response to programs
     """
 
     code = "error"
     status = 400
     headers: ClassVar[Mapping[str, str]] = {}
+    details: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)

@@ -37,17 +37,24 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 def headers_of(
-    path: str, content_type: str, nonce: str, *, framed_by: str = "", own: str = "'self'"
+    path: str,
+    content_type: str,
+    nonce: str,
+    *,
+    framed_by: str = "",
+    forms: str = "",
+    own: str = "'self'",
 ) -> dict[str, str]:
     """Return the security headers to add to a response.
 
     content_type: of the response, "" for none
     nonce: carried by the page's scripts
-    framed_by: origins of another site that may frame this page and receive its forms
+    framed_by: origins of other sites that may frame this page
+    forms: origins of another site that may receive its forms
     own: sources of the page's own content
     """
     return {
-        "Content-Security-Policy": _policy(path, content_type, nonce, framed_by, own),
+        "Content-Security-Policy": _policy(path, content_type, nonce, framed_by, forms, own),
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
@@ -71,7 +78,7 @@ def is_private(path: str) -> bool:
     return not path.startswith("/static/")
 
 
-def _policy(path: str, content_type: str, nonce: str, framed_by: str, own: str) -> str:
+def _policy(path: str, content_type: str, nonce: str, framed_by: str, forms: str, own: str) -> str:
     kind = content_type.partition(";")[0]
     if kind in SCRIPTS:
         return SCRIPT_POLICY
@@ -80,7 +87,7 @@ def _policy(path: str, content_type: str, nonce: str, framed_by: str, own: str) 
     return PAGE_POLICY.format(
         own=own,
         nonce=nonce,
-        forms=f" {framed_by}" if framed_by else "",
+        forms=f" {forms}" if forms else "",
         ancestors=framed_by or _frames_allowed(path),
     ) + ("; report-to csp" if _is_https() else "")
 

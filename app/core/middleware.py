@@ -33,6 +33,8 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 class SecurityHeaders:
     """Adds Content-Security-Policy and related headers, and a nonce for the scripts of a page.
 
+    A page that other sites may frame sets their origins as `request.state.framed_by`.
+
     mturk_origins: origins of MTurk's pages, the only ones that may frame its annotators' pages and
     receive their form
     """
@@ -45,14 +47,12 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, framed_by, own = scope["path"], "", "'self'"
+        path, mturk = scope["path"], ""
         nonce = new_token()
         # Templates read this as `request.state.nonce`.
         scope.setdefault("state", {})["nonce"] = nonce
         if path.startswith(MTURK_PAGES):
-            framed_by = self._mturk_origins()
-            # In a frame without an origin, WebKit does not treat anything as the page's own.
-            own = f"'self' {own_origin()}"
+            mturk = self._mturk_origins()
 
         async def send_with_headers(message: Message) -> None:
             # A response from the process for heavy requests already has all of these headers.
@@ -60,7 +60,12 @@ class SecurityHeaders:
             if message["type"] == "http.response.start" and not is_complete:
                 headers = MutableHeaders(scope=message)
                 kind = headers.get("content-type", "")
-                headers.update(headers_of(path, kind, nonce, framed_by=framed_by, own=own))
+                framed_by = mturk or scope["state"].get("framed_by", "")
+                # In a frame without an origin, WebKit does not treat anything as the page's own.
+                own = f"'self' {own_origin()}" if framed_by else "'self'"
+                headers.update(
+                    headers_of(path, kind, nonce, framed_by=framed_by, forms=mturk, own=own)
+                )
                 if is_private(path):
                     headers.setdefault("Cache-Control", "no-store")
                 if path.startswith("/api/"):

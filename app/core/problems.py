@@ -83,7 +83,7 @@ def _on_likewise_error(request: Request, error: Exception) -> Response:
         return RedirectResponse(page, status_code=303)
     if error.code in SENT_ON and wants_page(request):
         return RedirectResponse(SENT_ON[error.code], status_code=303)
-    response = problem(request, error.status, error.code, str(error))
+    response = problem(request, error.status, error.code, str(error), **error.details)
     response.headers.update(error.headers)
     return response
 

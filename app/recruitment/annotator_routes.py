@@ -10,7 +10,7 @@ from app.annotation.schemas import HandoutOut, OpenSession, SessionOut
 from app.annotation.sessions import session_of
 from app.core import openapi
 from app.core.web import AnnotatorsSession
-from app.recruitment import extras, link_entry
+from app.recruitment import extras, link_entry, returns
 
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=EvenRoute)
 
@@ -24,8 +24,10 @@ def open_session(body: OpenSession, request: Request, session: AnnotatorsSession
     """Start or continue through a link. The same key is the same annotator. The response is 403 if
     the link does not let this person in; docs/annotator-api.md lists the codes."""
     client = request.client.host if request.client else ""
-    who = link_entry.enter(session, body.link, body.annotator_key, body.password, client)
-    return session_out(session, who)
+    who = link_entry.enter(
+        session, body.link, body.annotator_key, body.password, client, body.query
+    )
+    return session_out(session, who, returns.ways_out(session, who))
 
 
 @api.post("/more")

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from app.annotation import hooks
 from app.annotation.models import Assignment
 from app.annotation.sessions import AnnotatorSession
-from app.recruitment import extras, link_earnings, link_entry
+from app.recruitment import extras, link_earnings, link_entry, returns
 from app.recruitment.models import Recruitment
 
 hooks.assignment_completed.answered_by(link_earnings.owe_for)
@@ -23,8 +23,8 @@ def pay_of(session: Session, assignment: Assignment) -> hooks.Pay | None:
 
 @hooks.offers.answered_by
 def offers_of(session: Session, who: AnnotatorSession, status: str) -> hooks.Offers:
-    """Extra grids and their bonus; behind a link what was earned, and whether it lets this person
-    take on another assignment."""
+    """Extra grids and their bonus; behind a link what was earned, whether it lets this person
+    take on another assignment, and where it sends them."""
     assignment = who.assignment
     more = extras.more_of(session, who) if status == "done" else None
     bonus = extras.bonus_of(session, who)
@@ -32,5 +32,10 @@ def offers_of(session: Session, who: AnnotatorSession, status: str) -> hooks.Off
     if not is_over or assignment.channel != "link" or assignment.recruitment_id is None:
         return hooks.Offers(more, bonus)
     link = session.get_one(Recruitment, assignment.recruitment_id)
-    earned = link_earnings.earned_cents(session, assignment)
-    return hooks.Offers(more, bonus, earned, link_entry.may_take_on(session, link, who.annotator))
+    return hooks.Offers(
+        more,
+        bonus,
+        link_earnings.earned_cents(session, assignment),
+        link_entry.may_take_on(session, link, who.annotator),
+        returns.address_at_end(session, link, assignment, status),
+    )

@@ -1,4 +1,5 @@
-"""Deleting people's identities: their platform ids, and their names on a requester's list.
+"""Deleting people's identities: their platform ids, their names on a requester's list, and what
+links' addresses said of them.
 
 Answers, and everything that was learned from them, stay: they are stored by numbers.
 """
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -18,7 +19,7 @@ from app.campaigns.service import get_campaign
 from app.core.database import locked
 from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
-from app.recruitment.models import Invitation, Payment, Recruitment
+from app.recruitment.models import Invitation, LinkParameters, Payment, Recruitment
 
 # These payments are not finished, so they may still need the person's id.
 UNSETTLED = ("held", "due", "running", "failed", "parked")
@@ -115,7 +116,7 @@ def forget_old(session: Session) -> int:
         select(Campaign.id)
         .where(
             Campaign.finished_at < datetime.now(UTC) - timedelta(days=days),
-            or_(_has_identity(), _has_label()),
+            or_(_has_identity(), _has_label(), _has_parameters()),
         )
         .order_by(Campaign.finished_at)
         .limit(AT_ONCE)
@@ -140,6 +141,7 @@ def _forget(
         .where(AnnotatorIdentity.annotator_id.in_(settled))
         .values(external_id=None)
     )
+    session.execute(delete(LinkParameters).where(LinkParameters.annotator_id.in_(settled)))
     labels = update(Invitation).where(Invitation.label != "").values(label="")
     session.execute(labels.where(Invitation.annotator_id.in_(settled)))
     if people is None and campaign.state == "finished":
@@ -156,7 +158,7 @@ def _forget(
 
 
 def _known(session: Session, campaign: Campaign) -> list[UUID]:
-    """Return the annotators whose id or name is stored."""
+    """Return the annotators whose id or name is stored, or what their address said."""
     labelled = (
         select(Invitation.annotator_id)
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
@@ -167,6 +169,9 @@ def _known(session: Session, campaign: Campaign) -> list[UUID]:
         or_(
             AnnotatorIdentity.external_id.is_not(None),
             AnnotatorIdentity.annotator_id.in_(labelled),
+            AnnotatorIdentity.annotator_id.in_(
+                select(LinkParameters.annotator_id).where(LinkParameters.campaign_id == campaign.id)
+            ),
         ),
     )
     return list(session.scalars(query))
@@ -202,6 +207,10 @@ def _has_identity() -> ColumnElement[bool]:
     return exists().where(
         AnnotatorIdentity.campaign_id == Campaign.id, AnnotatorIdentity.external_id.is_not(None)
     )
+
+
+def _has_parameters() -> ColumnElement[bool]:
+    return exists().where(LinkParameters.campaign_id == Campaign.id)
 
 
 def _has_label() -> ColumnElement[bool]:

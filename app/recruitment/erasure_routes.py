@@ -15,7 +15,8 @@ api = api_router("/campaigns/{campaign_id}", "recruitment")
 
 class KnownOut(BaseModel):
     people: int = Field(
-        description="People whose platform ID, or whose name on a link's list, is stored."
+        description="People whose ID on a platform or panel, or whose name on a link's list, is "
+        "stored, or what a link's address said of them."
     )
     unsettled: int = Field(
         description="How many of these people have payments or work that are not settled."
@@ -28,7 +29,7 @@ class ForgetIn(BaseModel):
         default=None,
         min_length=1,
         max_length=200,
-        description="One person's ID on the platform. Null: everyone.",
+        description="One person's ID on the platform or panel. Null: everyone.",
     )
 
 

@@ -1,5 +1,8 @@
-"""Exports of the ledger. They contain no platform ids of people, and no platform responses, which
-may contain such ids."""
+"""Exports of the ledger, and of what links' addresses said of people.
+
+The ledger's contain no platform ids of people, and no platform responses, which may contain such
+ids. What addresses said is exported as pseudonyms by default.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,10 +11,12 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Annotator
+from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
 from app.campaigns.models import Campaign
 from app.core.cells import csv_line, plain
-from app.recruitment.models import Payment, Recruitment
+from app.core.security import pseudonym
+from app.recruitment.models import LinkParameters, Payment, Recruitment
+from app.recruitment.settings import link_settings
 
 PAYMENT_COLUMNS = [
     "payment",
@@ -28,6 +33,7 @@ PAYMENT_COLUMNS = [
     "paid_at",
     "reason",
 ]
+PARAMETER_COLUMNS = ["annotator", "link", "started_at", "parameter", "value"]
 TEXTS = ("recruitment", "reason")
 ROWS = 500
 
@@ -44,6 +50,46 @@ def payments_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """Yield a JSON object for each payment, the oldest first."""
     for row in _payments(session, campaign):
         yield orjson.dumps(row) + b"\n"
+
+
+def link_parameters_csv(
+    session: Session, campaign: Campaign, *, identities: bool
+) -> Iterator[bytes]:
+    """Yield a CSV line for each kept parameter of an assignment, by annotator and time. Values are
+    pseudonyms, the same for the same value of a link, unless `identities` are asked for."""
+    query = (
+        select(
+            Annotator.position,
+            Recruitment,
+            Assignment.created_at,
+            LinkParameters.values,
+            AnnotatorIdentity.external_id,
+        )
+        .join(Assignment, Assignment.annotator_id == Annotator.id)
+        .join(Recruitment, Assignment.recruitment_id == Recruitment.id)
+        .outerjoin(LinkParameters, LinkParameters.assignment_id == Assignment.id)
+        .outerjoin(AnnotatorIdentity, AnnotatorIdentity.annotator_id == Annotator.id)
+        .where(Annotator.campaign_id == campaign.id, Recruitment.channel == "link")
+        .order_by(Annotator.position, Assignment.created_at)
+        .execution_options(yield_per=ROWS)
+    )
+    yield csv_line(PARAMETER_COLUMNS).encode()
+    for position, link, started_at, others, person in session.execute(query):
+        values = _values(link, others or {}, person or "")
+        for name, value in values.items():
+            known = plain(value) if identities else _pseudonym(link, name, value)
+            cells = [position, plain(link.name), started_at.isoformat(), name, known]
+            yield csv_line(cells).encode()
+
+
+def _values(link: Recruitment, others: dict[str, str], person: str) -> dict[str, str]:
+    """Return the parameters of an assignment by name, the person's id first."""
+    name = link_settings(link.settings).person
+    return {name: person, **others} if name and person else others
+
+
+def _pseudonym(link: Recruitment, name: str, value: str) -> str:
+    return pseudonym(f"link_parameter:{link.id}:{name}", value)[:16]
 
 
 def _payments(session: Session, campaign: Campaign) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from app.recruitment import ledger
 from app.recruitment.channels.paid import Paid
 from app.recruitment.fees import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
-from app.recruitment.settings import settings_model
+from app.recruitment.settings import LinkSettings, settings_model
 
 
 def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
@@ -114,15 +114,19 @@ def take_more(session: Session, who: AnnotatorSession) -> None:
 
 def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
     """After practice, mark someone who passed none of it to be sent back, if the recruitment pays
-    for that."""
+    for that, or their link says where to."""
     assignment, settings = who.assignment, who.settings
     if assignment.recruitment_id is None or practice_number(who) < settings.practice:
         return
     if any(tries and tries[-1] >= settings.practice_pass for tries in who.annotator.practice):
         return
     recruitment = session.get_one(Recruitment, assignment.recruitment_id)
-    channel_settings = _settings_of(recruitment)
-    if channel_settings is not None and channel_settings.failed_practice_cents is not None:
+    channel_settings = settings_model(recruitment.channel).model_validate(recruitment.settings)
+    is_paid = (
+        isinstance(channel_settings, Paid) and channel_settings.failed_practice_cents is not None
+    )
+    is_sent = isinstance(channel_settings, LinkSettings) and channel_settings.returns.screened_out
+    if is_paid or is_sent:
         assignment.screened_out_at = datetime.now(UTC)
 
 

@@ -5,6 +5,7 @@ back what was written. People who have started can continue whatever happens to 
 their own address was withdrawn.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -24,12 +25,18 @@ from app.core.errors import LikewiseError, NotFound
 from app.core.security import hash_token, pseudonym, unsign
 from app.recruitment.capacity import has_place, is_at_work
 from app.recruitment.models import Invitation, Recruitment
+from app.recruitment.parameters import Kept, keep, read_parameters
+from app.recruitment.returns import address_without_place
 from app.recruitment.settings import PERSONAL, link_settings
+
+# Refusals of people for whom there is no place, and of those who have done their share.
+SENT_BACK = ("link_closed", "link_full", "link_used", "device_limit")
 
 
 class LinkRefused(LikewiseError):
     """The link does not let this person in. `code` is `password_needed`, `wrong_password`,
-    `personal_link`, `revoked`, `link_used`, `link_closed`, `link_full` or `device_limit`."""
+    `personal_link`, `revoked`, `link_used`, `link_closed`, `link_full` or `device_limit`.
+    `details` say where the link sends the person back to, if it does."""
 
     status = 403
 
@@ -71,31 +78,60 @@ def arrival_of(session: Session, address: str) -> LinkArrival:
 
 
 def enter(
-    session: Session, address: str, browser: str, password: str | None, client: str
+    session: Session,
+    address: str,
+    browser: str,
+    password: str | None,
+    client: str,
+    query: str = "",
 ) -> AnnotatorSession:
     """Open the session of a person who uses an address. The same person continues their open
-    assignment or takes on another one. `browser` is the random key that the browser stores, and
-    `client` its network address.
+    assignment or takes on another one. `browser` is the random key that the browser stores,
+    `client` its network address, and `query` what the address said after the “?”.
 
-    Raises NotFound, LinkRefused, TooManyAttempts.
+    Raises NotFound, BadParameter, LinkRefused, TooManyAttempts.
     """
     arrival = arrival_of(session, address)
     _require_address(arrival)
-    key = _key_of(arrival, browser)
+    settings = link_settings(arrival.link.settings)
+    kept = read_parameters(settings, query)
+    key = _key_of(arrival, browser, kept.person)
     campaign = arrival.campaign
     if sessions.known_annotator(session, campaign.id, key, "link") is None:
         _require_password(arrival.link, password, client)
     annotator = sessions.annotator_of(session, campaign, key, "link")
     if arrival.invitation is not None:
         _bind(session, arrival.invitation, annotator.id)
-    assignment = sessions.current_assignment(session, annotator)
-    if assignment is None:
-        assignment = _take_on(session, arrival, annotator)
-    elif assignment.state == "open" and not assignment.n_answered:
-        _require_place_again(session, arrival.link, assignment)
+    try:
+        assignment = _assignment(session, arrival, annotator)
+    except LinkRefused as refusal:
+        _add_way_back(session, refusal, arrival.link, annotator, kept)
+        raise
+    keep(session, assignment, settings, kept)
     assignment.seen_at = datetime.now(UTC)
     session.flush()
     return AnnotatorSession(campaign, annotator, assignment)
+
+
+def _assignment(session: Session, arrival: LinkArrival, annotator: Annotator) -> Assignment:
+    """Return the person's current assignment, or another one. Raises LinkRefused."""
+    assignment = sessions.current_assignment(session, annotator)
+    if assignment is None:
+        return _take_on(session, arrival, annotator)
+    if assignment.state == "open" and not assignment.n_answered:
+        _require_place_again(session, arrival.link, assignment)
+    return assignment
+
+
+def _add_way_back(
+    session: Session, refusal: LinkRefused, link: Recruitment, annotator: Annotator, kept: Kept
+) -> None:
+    """Say in a refusal for which there is a way back where the link sends the person."""
+    if refusal.code not in SENT_BACK:
+        return
+    address = address_without_place(session, link, annotator.id, kept)
+    if address is not None:
+        refusal.details = {"return_address": address}
 
 
 def _require_address(arrival: LinkArrival) -> None:
@@ -113,10 +149,13 @@ def _require_address(arrival: LinkArrival) -> None:
         )
 
 
-def _key_of(arrival: LinkArrival, browser: str) -> str:
+def _key_of(arrival: LinkArrival, browser: str, person: str) -> str:
     """Return the key that recognises a person. For a list, the address itself identifies the person
-    in any browser. Otherwise the browser does, separately for each link."""
+    in any browser, and so does an id in the address. Otherwise the browser does, separately for
+    each link."""
     link, invitation = arrival.link, arrival.invitation
+    if person:
+        return pseudonym(f"person:{link.id}", person)
     if link.link_token == arrival.campaign.link_token:
         # The first link uses the same key as before campaigns had several links.
         return browser
@@ -185,11 +224,7 @@ def may_take_on(session: Session, link: Recruitment, annotator: Annotator) -> bo
 
 def _refusal(session: Session, link: Recruitment, annotator: Annotator) -> LinkRefused | None:
     settings = link_settings(link.settings)
-    done = session.scalars(
-        select(Assignment.completion_code)
-        .where(Assignment.annotator_id == annotator.id, Assignment.recruitment_id == link.id)
-        .order_by(Assignment.created_at.desc())
-    ).all()
+    done = _codes(session, link, annotator)
     if settings.access == "single_use" and done:
         sentence = "This link allows one assignment, and you have completed it. Thank you!"
         return LinkRefused("link_used", _with_code(session, link.campaign_id, sentence, done[0]))
@@ -203,6 +238,15 @@ def _refusal(session: Session, link: Recruitment, annotator: Annotator) -> LinkR
             "who sent you the link.",
         )
     return None if has_place(session, link) else _full()
+
+
+def _codes(session: Session, link: Recruitment, annotator: Annotator) -> Sequence[str]:
+    """Return the completion codes of a person's assignments through a link, the newest first."""
+    return session.scalars(
+        select(Assignment.completion_code)
+        .where(Assignment.annotator_id == annotator.id, Assignment.recruitment_id == link.id)
+        .order_by(Assignment.created_at.desc())
+    ).all()
 
 
 def _with_code(session: Session, campaign_id: UUID, sentence: str, code: str) -> str:

@@ -33,8 +33,10 @@ from app.recruitment.link_schemas import (
     NewLink,
     OwedOut,
     PaidOutside,
+    PanelOut,
 )
 from app.recruitment.models import Invitation, Payment, Recruitment
+from app.recruitment.panels import PANELS
 
 api = api_router("/campaigns/{campaign_id}", "recruitment")
 PayableState = Literal["due", "held", "paid", "cancelled"]
@@ -56,7 +58,7 @@ def make_link(
     """Make another link for annotators. It is open immediately."""
     plan = links.LinkPlan(
         name=body.name,
-        settings={"access": body.access, "per_device": body.per_device},
+        settings=body.settings(),
         password=body.password,
         places=body.places,
         reward_cents=body.reward_cents,
@@ -80,6 +82,13 @@ def list_links(
     return paging.page([LinkOut.of(link, campaign, work[link.id]) for link in rows])
 
 
+@api.get("/links/panels")
+def list_panels(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> list[PanelOut]:
+    """List panels and survey tools for which a link's settings can be filled in."""
+    get_campaign(session, account, campaign_id)
+    return [PanelOut.of(panel) for panel in PANELS]
+
+
 @api.get("/links/{link_id}")
 def get_link(
     campaign_id: UUID, link_id: UUID, session: DatabaseSession, account: SignedIn
@@ -96,8 +105,8 @@ def change_link(
     session: DatabaseSession,
     account: SignedIn,
 ) -> LinkOut:
-    """Change a link's name, places, reward, password or limit. Recorded earnings stay as they
-    are."""
+    """Change a link's name, places, reward, password, limit, or what it does with people from
+    other sites. Recorded earnings stay as they are."""
     changed = links.change_link(session, account, campaign_id, link_id, body.named())
     return _link_out(session, changed)
 

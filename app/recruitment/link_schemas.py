@@ -8,19 +8,43 @@ from pydantic import BaseModel, Field, model_validator
 
 from app.campaigns.links import link_address
 from app.campaigns.models import Campaign
-from app.core.fields import StrictInt
+from app.core.fields import StrictBool, StrictInt
 from app.core.settings import get_settings
 from app.recruitment.invitations import Invited, NewAddress
-from app.recruitment.links import LinkWork
+from app.recruitment.link_fields import MOST_FRAMES, MOST_PARAMETERS, KeptParameter, Returns
+from app.recruitment.links import LinkWork, panel_address
 from app.recruitment.models import Recruitment
+from app.recruitment.panels import Panel
 from app.recruitment.payables import PayableRow
 from app.recruitment.people_list import BadLine
-from app.recruitment.settings import link_settings
+from app.recruitment.settings import LinkSettings, PersonForm, link_settings
 
 Access = Literal["open", "password", "listed", "single_use"]
 Password = Field(
     default=None, max_length=1000, description="Stored as a hash and never shown again."
 )
+
+
+class ParameterIn(BaseModel, extra="forbid"):
+    """A parameter of the link's address that is kept. `placeholder` is what the panel replaces with
+    the value, such as `%SURVEY_CODE%`; empty if the panel adds the parameter by itself."""
+
+    name: str = Field(max_length=60)
+    placeholder: str = Field(default="", max_length=100)
+
+
+class ReturnsIn(BaseModel, extra="forbid"):
+    """Where people are sent back to, by how their visit ended. Empty: nowhere. `{id}`, `{code}` and
+    `{NAME}` of a kept parameter are replaced after the “?”."""
+
+    completed: str = Field(default="", max_length=2000)
+    screened_out: str = Field(default="", max_length=2000)
+    no_consent: str = Field(default="", max_length=2000)
+    over_quota: str = Field(default="", max_length=2000)
+
+
+# Checked with the other settings of the link (app.recruitment.settings.LinkSettings).
+Parameters = list[ParameterIn]
 
 
 class NewLink(BaseModel, extra="forbid"):
@@ -31,6 +55,11 @@ class NewLink(BaseModel, extra="forbid"):
         addresses that each allow one assignment.
     places, per_device: 0 means no limit.
     reward_cents: the campaign's reward by default.
+    parameters: parameters of the address that are kept; others are ignored.
+    person: the kept parameter that identifies the person in every browser.
+    person_required: whether people without it are turned away.
+    person_form: what an id may look like.
+    framed_by: origins of the sites that may show the page in a frame.
     """
 
     name: str = Field(default="", max_length=100)
@@ -39,6 +68,15 @@ class NewLink(BaseModel, extra="forbid"):
     per_device: StrictInt = 0
     places: StrictInt = 0
     reward_cents: StrictInt | None = None
+    parameters: Parameters = Field(default_factory=list, max_length=MOST_PARAMETERS)
+    person: str = Field(default="", max_length=60)
+    person_required: StrictBool = True
+    person_form: PersonForm = "any"
+    returns: ReturnsIn = Field(default_factory=ReturnsIn)
+    framed_by: list[str] = Field(default_factory=list, max_length=MOST_FRAMES)
+
+    def settings(self) -> dict[str, Any]:
+        return self.model_dump(include=set(LinkSettings.model_fields))
 
 
 class ChangedLink(BaseModel, extra="forbid"):
@@ -50,6 +88,12 @@ class ChangedLink(BaseModel, extra="forbid"):
     per_device: StrictInt | None = None
     places: StrictInt | None = None
     reward_cents: StrictInt | None = None
+    parameters: Parameters | None = Field(default=None, max_length=MOST_PARAMETERS)
+    person: str | None = Field(default=None, max_length=60)
+    person_required: StrictBool | None = None
+    person_form: PersonForm | None = None
+    returns: ReturnsIn | None = None
+    framed_by: list[str] | None = Field(default=None, max_length=MOST_FRAMES)
 
     def named(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
@@ -59,6 +103,7 @@ class LinkOut(BaseModel):
     """A link and its progress.
 
     address: what annotators open; null if each person has a personal address.
+    panel_address: the same with the placeholders that a panel fills in, to paste there.
     is_first: whether the campaign got this link when it started.
     left: people who started and then left.
     addresses: personal addresses, without those that were withdrawn unused.
@@ -68,9 +113,16 @@ class LinkOut(BaseModel):
     id: UUID
     name: str
     address: str | None
+    panel_address: str | None
     is_first: bool
     access: Access
     per_device: int
+    parameters: list[KeptParameter]
+    person: str
+    person_required: bool
+    person_form: PersonForm
+    returns: Returns
+    framed_by: list[str]
     state: Literal["draft", "open", "paused", "stopped"]
     places: int
     finished: int
@@ -94,6 +146,7 @@ class LinkOut(BaseModel):
                 "id": link.id,
                 "name": link.name,
                 "address": address if shared else None,
+                "panel_address": panel_address(address, settings) if shared else None,
                 "is_first": link.link_token == campaign.link_token,
                 **settings.model_dump(),
                 "state": link.state,
@@ -109,6 +162,31 @@ class LinkOut(BaseModel):
                 "paid_cents": work.paid_cents,
                 "created_at": link.created_at,
             }
+        )
+
+
+class PanelOut(BaseModel):
+    """A panel or survey tool, and how a link for it is set up. “…” stands for what you copy from
+    it."""
+
+    key: str
+    title: str
+    help: str
+    parameters: list[ParameterIn]
+    person: str
+    person_form: PersonForm
+    returns: ReturnsIn
+
+    @classmethod
+    def of(cls, panel: Panel) -> "PanelOut":
+        return cls(
+            key=panel.key,
+            title=panel.title,
+            help=panel.help,
+            parameters=[ParameterIn(**kept.model_dump()) for kept in panel.parameters],
+            person=panel.person,
+            person_form=panel.person_form,
+            returns=ReturnsIn(**panel.returns.model_dump()),
         )
 
 

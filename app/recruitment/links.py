@@ -21,7 +21,7 @@ from app.core.security import new_token
 from app.recruitment.capacity import is_at_work, is_finished
 from app.recruitment.ledger import COMMITTED
 from app.recruitment.models import Invitation, Payment, Recruitment
-from app.recruitment.settings import PERSONAL, checked_settings, link_settings
+from app.recruitment.settings import PERSONAL, LinkSettings, checked_settings, link_settings
 
 MOST_PLACES = 1_000_000
 MOST_REWARD_CENTS = 10_000_000
@@ -96,7 +96,8 @@ def make_link(session: Session, account: Account, campaign_id: UUID, plan: LinkP
 def change_link(
     session: Session, account: Account, campaign_id: UUID, link_id: UUID, values: dict[str, Any]
 ) -> Recruitment:
-    """Change the fields in `values`: name, places, reward_cents, access, per_device, password.
+    """Change the fields in `values`: name, places, reward_cents, password, and the link's settings
+    (app.recruitment.settings.LinkSettings).
 
     Recorded earnings stay as they are. Raises InvalidInput, NotFound.
     """
@@ -109,7 +110,7 @@ def change_link(
         link.reward_cents = _reward(values["reward_cents"])
     before = link_settings(link.settings).access
     chosen = dict(link.settings)
-    chosen.update({name: values[name] for name in ("access", "per_device") if name in values})
+    chosen.update({name: values[name] for name in LinkSettings.model_fields if name in values})
     settings = checked_settings("link", chosen)
     access = settings["access"]
     if access != before and {access, before} & set(PERSONAL):
@@ -151,6 +152,17 @@ def get_link(
     if link is None or link.channel != "link" or link.campaign_id != campaign.id:
         raise NotFound("This campaign has no such link.")
     return locked(session, Recruitment, link.id) if edit else link
+
+
+def panel_address(address: str, settings: LinkSettings) -> str:
+    """Return a link's address with the placeholders that a panel replaces. Parameters that the
+    panel adds by itself are left out."""
+    pairs = [
+        f"{parameter.name}={parameter.placeholder}"
+        for parameter in settings.parameters
+        if parameter.placeholder
+    ]
+    return f"{address}?{'&'.join(pairs)}" if pairs else address
 
 
 def work_of(session: Session, links: Sequence[Recruitment]) -> dict[UUID, LinkWork]:

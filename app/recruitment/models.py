@@ -327,6 +327,27 @@ class SeenEvent(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)
 
 
+class LinkParameters(Base):
+    """What the address said by which somebody came through a link, apart from the person's id,
+    which is in `annotator_identity`. Deleted with identities.
+
+    values: the kept parameters by name, as the newest visit of the assignment brought them.
+    """
+
+    __tablename__ = "link_parameters"
+
+    assignment_id: Mapped[UUID] = mapped_column(
+        ForeignKey("assignment.id", ondelete="CASCADE"), primary_key=True
+    )
+    annotator_id: Mapped[UUID] = mapped_column(
+        ForeignKey("annotator.id", ondelete="CASCADE"), index=True
+    )
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    values: Mapped[dict[str, str]] = mapped_column(JSONB)
+
+
 class Invitation(Identified, Base):
     """A personal address of a link: for one person on its list, or single-use. Only the hash of its
     token is stored.

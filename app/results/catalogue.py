@@ -47,9 +47,11 @@ OfModel = Callable[[Session, Campaign, Model], Iterator[str] | Iterator[bytes] |
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a request: `per_answer` limits the triplets of each answer."""
+    """Options of a request: `per_answer` limits the triplets of each answer, and `identities` asks
+    for what identifies people instead of pseudonyms."""
 
     per_answer: int = comparisons.PER_ANSWER
+    identities: bool = False
 
 
 OfAnswers = Callable[[Session, Campaign, Options], Iterator[bytes]]
@@ -57,7 +59,8 @@ OfAnswers = Callable[[Session, Campaign, Options], Iterator[bytes]]
 
 @dataclass(frozen=True)
 class Export:
-    """An export. `about` says in a sentence what it contains and for whom.
+    """An export. `about` says in a sentence what it contains and for whom. `identities`: whether
+    it can say who people are if asked to.
 
     of_answers: streamed from any number of answers; of_model: generated from one model. row: what
     each row stands for, if their number is known without counting; form: the only form of answers
@@ -73,6 +76,7 @@ class Export:
     group: Literal["answers", "payments", "model", "everything"] = "answers"
     row: Literal["answer", "answered image", "image"] | None = None
     form: AnswerForm | None = None
+    identities: bool = False
 
     @property
     def kind(self) -> str:
@@ -190,6 +194,14 @@ EXPORTS = [
     _answers(
         "consent_texts.jsonl", consents.consent_texts_jsonl, "Consent texts",
         "Every version of the consent text to which somebody agreed, as it was.",
+    ),
+    Export(
+        "link_parameters.csv", "Parameters of links",
+        "What the addresses of links said of annotators, such as panel IDs, as pseudonyms.",
+        of_answers=lambda session, campaign, options: payments.link_parameters_csv(
+            session, campaign, identities=options.identities
+        ),
+        identities=True,
     ),
     _payments(
         "payments.csv", payments.payments_csv, "Payments",

@@ -40,6 +40,7 @@ class ExportOut(BaseModel):
     """An export, and what it needs: answers, a model, or a model that has learned attributes.
 
     `rows` does not count the header; it is null if the number is not known without counting.
+    `identities` tells whether the file can say who people are (`?identities=true`).
     """
 
     file: str
@@ -49,6 +50,7 @@ class ExportOut(BaseModel):
     group: Literal["answers", "payments", "model", "everything"]
     needs: Literal["answers", "model", "insight", "memberships", "labels"]
     rows: int | None
+    identities: bool
 
     @classmethod
     def of(cls, export: Export, campaign: Campaign) -> "ExportOut":
@@ -60,6 +62,7 @@ class ExportOut(BaseModel):
             group=export.group,
             needs=export.needs,
             rows=export.rows(campaign),
+            identities=export.identities,
         )
 
 
@@ -92,19 +95,29 @@ def export_file(
     per_answer: Annotated[
         int, Query(ge=1, le=100_000, description="Maximum number of triplets per answer.")
     ] = PER_ANSWER,
+    identities: Annotated[
+        bool,
+        Query(
+            description="Whether link_parameters.csv says who people are instead of pseudonyms. "
+            "This needs an account that can edit the campaign, and is recorded."
+        ),
+    ] = False,
 ) -> Response:
     """Download an export of the answers, of a model, or of everything (`archive.zip`).
 
     Exports of answers are streamed. If one fails in the middle, the connection ends without the end
     mark, so that no client takes the file for complete.
     """
-    campaign = get_campaign(session, account, campaign_id)
     export = get_export(file)
+    reveals = export.identities and identities
+    campaign = get_campaign(session, account, campaign_id, edit=reveals)
     headers = {
         "Content-Disposition": f'attachment; filename="{_filename(campaign, export)}"',
         VERSION_HEADER: str(EXPORT_VERSION),
     }
-    options = Options(per_answer)
+    options = Options(per_answer, reveals)
+    if reveals:
+        record_audit(session, account.id, "campaign.identities_downloaded", "campaign", campaign.id)
     if export.group == "everything":
         record_audit(session, account.id, "campaign.archive_downloaded", "campaign", campaign.id)
     if export.of_answers is not None:

@@ -44,8 +44,8 @@ async function images(token: string, lease: string): Promise<ArrayBuffer> {
   return reply.arrayBuffer();
 }
 
-/** What a platform's address says stands at the end of the page. */
-async function fromPlatform(): Promise<Arrival | null> {
+/** What an address says of a person stands at the end of the page. */
+async function fromPage(): Promise<Arrival | null> {
   if (document.readyState === 'loading') {
     await new Promise((parsed) =>
       document.addEventListener('readystatechange', parsed, { once: true }),
@@ -55,17 +55,23 @@ async function fromPlatform(): Promise<Arrival | null> {
   return main && readArrival(main);
 }
 
-async function askPlatform(): Promise<HeadStart | null> {
-  const arrival = await fromPlatform();
-  return arrival && ask(arrival);
+async function askFromPage(): Promise<HeadStart | null> {
+  const arrival = await fromPage();
+  return arrival && askIfNew(arrival);
+}
+
+/** What a link has done with is shown again; on a platform, that is for the server to say. */
+async function askIfNew(arrival: Arrival): Promise<HeadStart | null> {
+  const { channel, place } = arrival;
+  const isNew = noted(finishedKey(place)) === null && !isSomebodyElse(place);
+  return channel !== 'link' || isNew ? ask(arrival) : null;
 }
 
 // /a/LINK, or /a/PLATFORM/LINK
 const [, root, ...rest] = location.pathname.split('/');
 const link = decodeURIComponent(rest[0] ?? '');
-if (root === 'a' && rest.length === 1) {
-  const isNew = noted(finishedKey(link)) === null && !isSomebodyElse(link);
-  if (isNew) start = ask(arrivalBehindLink(link)).catch(() => null);
+if (root === 'a' && rest.length === 1 && location.search === '') {
+  start = askIfNew(arrivalBehindLink(link)).catch(() => null);
 } else if (root === 'a') {
-  start = askPlatform().catch(() => null);
+  start = askFromPage().catch(() => null);
 }

@@ -124,6 +124,12 @@ def export(
     per_answer: Annotated[
         int, typer.Option(min=1, help="Maximum number of triplets per answer.")
     ] = Options.per_answer,
+    identities: Annotated[
+        bool,
+        typer.Option(
+            "--identities", help="Say who people are in link_parameters.csv, without pseudonyms."
+        ),
+    ] = False,
 ) -> None:
     """Export answers, a model's results or a whole campaign. The file's name selects which."""
     environment.load()
@@ -132,7 +138,8 @@ def export(
     chosen = get_export("archive.zip") if archive else _export_of(file)
     with snapshot() as session:
         campaign_row = find_campaign(session, campaign)
-        _write(file, make(session, campaign_row, chosen, version, Options(per_answer)))
+        options = Options(per_answer, identities)
+        _write(file, make(session, campaign_row, chosen, version, options))
     print(file, file=sys.stderr)
 
 

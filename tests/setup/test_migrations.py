@@ -12,9 +12,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from app.campaigns.known import practice_grid
+from app.campaigns.links import link_address
 from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction
+from app.recruitment.links import LinkPlan, make_link
 from app.recruitment.models import ChannelCall
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
@@ -330,3 +332,31 @@ def test_0018_renames_what_a_channel_call_asks_for_and_keeps_the_calls(
     assert query(url, "SELECT id, deed, state FROM channel_call ORDER BY id") == before
     migrate(url, "upgrade", "head")
     assert query(url, "SELECT id, action, state FROM channel_call ORDER BY id") == before
+
+
+def test_downgrading_0023_leaves_links_that_the_release_before_can_read(
+    client: TestClient,
+) -> None:
+    url = os.environ["DATABASE_URL"]
+    owner = an_account()
+    campaign = a_campaign(owner)
+    known = {
+        "parameters": [{"name": "id"}, {"name": "source"}],
+        "person": "id",
+        "returns": {"completed": "https://panel.example.org/?id={id}"},
+        "framed_by": ["https://panel.example.org"],
+        "per_device": 2,
+    }
+    with transaction() as session:
+        link = make_link(session, owner, campaign.id, LinkPlan(settings=known))
+        address = link_address(link.link_token, "").removeprefix("/a/")
+    body = {"link": address, "annotator_key": "browser-00000001", "query": "id=7&source=class"}
+    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
+    assert query(url, "SELECT values FROM link_parameters") == [({"source": "class"},)]
+    migrate(url, "downgrade", "0022")
+    settings = query(url, "SELECT settings FROM recruitment WHERE name = 'Link' ORDER BY id")
+    assert settings[-1] == ({"access": "open", "per_device": 2},)
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT count(*) FROM link_parameters") == [(0,)]
+    # Whoever comes again does so by their browser, as on any link.
+    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201

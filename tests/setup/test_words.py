@@ -65,6 +65,7 @@ ALLOWED_NAMES: dict[str, set[str]] = {
     "app/annotation/schemas.py": {"HandIn", "hand_in"},
     "app/annotation/responses.py": {"HandIn"},
     "app/recruitment/platforms.py": {"HandIn"},
+    "app/recruitment/returns.py": {"HandIn"},
     "app/recruitment/link_schemas.py": {"OwedOut", "owed_cents"},
     "app/results/label_schemas.py": {"JurorOut"},
     "app/planning/schemas.py": {"foretold"},

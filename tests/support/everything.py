@@ -25,7 +25,7 @@ from app.core.database import transaction
 from app.core.idempotency import IdempotentRequest, Reply, keep_reply
 from app.core.security import hash_token
 from app.operations.models import CspViolation
-from app.recruitment.models import ChannelCall, Recruitment, SeenEvent
+from app.recruitment.models import ChannelCall, LinkParameters, Recruitment, SeenEvent
 from testbed.builders import (
     a_campaign,
     a_collection,
@@ -85,6 +85,10 @@ def _answered(session: Session, campaign: Campaign) -> None:
         completion_code="CODE",
     )
     added(session, assignment)
+    kept = LinkParameters(
+        assignment_id=assignment.id, annotator_id=who.id, campaign_id=campaign.id, values={"a": "b"}
+    )
+    added(session, kept)
     grid = session.scalars(select(Grid.id).where(Grid.campaign_id == campaign.id)).first()
     answer = Answer(
         campaign_id=campaign.id,

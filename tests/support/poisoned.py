@@ -24,6 +24,7 @@ from app.recruitment.calls import LINK
 from app.recruitment.models import (
     ChannelAccount,
     ChannelCall,
+    LinkParameters,
     Payment,
     Posting,
     Recruitment,
@@ -227,6 +228,15 @@ def _things_gone_wrong(*campaigns: Campaign) -> None:
                 )
             )
         session.execute(update(Assignment).values(external_id=None))
+        came = session.scalars(
+            select(Assignment).where(Assignment.annotator_id == annotators[0].id).limit(1)
+        ).one()
+        session.add(
+            LinkParameters(
+                assignment_id=came.id, annotator_id=came.annotator_id, campaign_id=campaign_id,
+                values={"source": "class"},
+            )
+        )  # fmt: skip
         for campaign in campaigns:
             session.add(Job(campaign_id=campaign.id, kind="learn", state="failed",
                             attempts=3, error="broken", finished_at=datetime.now(UTC)))  # fmt: skip

@@ -62,8 +62,10 @@ function read<T>(body: Promise<T>): Promise<T> {
 /** Path and body of the request that opens a session. */
 export function openingOf(arrival: Arrival): { path: string; body: Record<string, string> } {
   if (arrival.channel !== 'link') return opening(arrival);
-  const { link } = arrival;
-  return { path: '/sessions', body: { link, annotator_key: annotatorKey(link) } };
+  const { link, place } = arrival;
+  // What of it is kept is for the server to say.
+  const query = location.search.slice(1);
+  return { path: '/sessions', body: { link, annotator_key: annotatorKey(place), query } };
 }
 
 export function openSession(arrival: Arrival, password = ''): Promise<Session> {

@@ -26,6 +26,12 @@ describe('arrivals', () => {
     expect(arrivalOf({ link: 'l', channel: 'link' })).toMatchObject({ place: 'l', given: null });
   });
 
+  it('behind links that name people are kept apart for each of them', () => {
+    const named = arrivalOf({ link: 'l', channel: 'link', place: 'p' });
+    expect(named).toMatchObject({ place: 'l:p', given: null, isNamed: true });
+    expect(arrivalOf({ link: 'l', channel: 'link' }).isNamed).toBe(false);
+  });
+
   it('say to the server what the address says, a token only while it is fresh', () => {
     expect(opening(entry('A1', 'W1'), 0)).toEqual({
       path: '/sessions/mturk',

@@ -16,21 +16,33 @@ export interface Arrival {
   readonly place: string;
   /** What the platform's address says, as the server wants it; null behind links. */
   readonly given: Readonly<Record<string, string>> | null;
+  /** The address of the link says who this is; else the browser's own key does. */
+  readonly isNamed: boolean;
 }
 
 /** Milliseconds that a token in a platform's address is good for, less a margin. */
 const TOKEN_AGE = 100_000;
 
 export function arrivalBehindLink(link: string): Arrival {
-  return { channel: 'link', platform: '', link, place: link, given: null };
+  return { channel: 'link', platform: '', link, place: link, given: null, isNamed: false };
 }
 
 /** What the server wrote into the page. */
 export function arrivalOf(data: DOMStringMap): Arrival {
   const { link = '', channel = 'link', platform = '', entry, place = '' } = data;
-  if (channel === 'link' || !entry) return arrivalBehindLink(link);
+  if (channel === 'link' || !entry) {
+    const arrival = arrivalBehindLink(link);
+    return place ? { ...arrival, place: `${link}:${place}`, isNamed: true } : arrival;
+  }
   const given = JSON.parse(entry) as Record<string, string>;
-  return { channel, platform, link, place: `${link}:${place}`, given };
+  return {
+    channel,
+    platform,
+    link,
+    place: `${link}:${place}`,
+    given,
+    isNamed: true,
+  };
 }
 
 /** Path and body of the request that opens a session on a platform. */

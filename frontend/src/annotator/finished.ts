@@ -13,7 +13,8 @@ export function noteFinished(
   const stopped = handout.status === 'stopped';
   const campaign = session?.campaign ?? null;
   if (code && answered > 0) {
-    const finished: Finished = { code, answered, target, stopped, campaign, earned, again };
+    const returns = Boolean(handout.return_address);
+    const finished = { code, answered, target, stopped, campaign, earned, again, returns };
     note(key, finished);
   }
   // With nothing new done, an earlier code is still worth showing, and that there is no more.

@@ -1,5 +1,6 @@
 /** Who the annotator is to the server: a random key per link, which may be taken to another device. */
 import type { CampaignForAnnotators } from '../api/types';
+import type { Arrival } from './arrival';
 import { note, noted, storageWorks, unnote } from './notes';
 
 const keyOf = (link: string): string => `key:${link}`;
@@ -37,8 +38,9 @@ export function annotatorKey(link: string): string {
 }
 
 /** The address by which the same annotator goes on with another device. */
-export function addressElsewhere(link: string): string {
-  return `${location.origin}${location.pathname}#k=${annotatorKey(link)}`;
+export function addressElsewhere({ place, isNamed }: Arrival): string {
+  const address = location.origin + location.pathname + location.search;
+  return isNamed ? address : `${address}#k=${annotatorKey(place)}`;
 }
 
 /**
@@ -62,6 +64,8 @@ export interface Finished {
   readonly earned?: number | null;
   /** Whether another assignment could be had; not known of those kept by an older page. */
   readonly again?: boolean | null | undefined;
+  /** Whether the link sends people back; where to stays with the tab (wayback.ts). */
+  readonly returns?: boolean;
 }
 
 /** Where the code of a finished assignment is noted. */

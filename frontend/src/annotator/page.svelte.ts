@@ -22,6 +22,7 @@ import { sentenceOf } from './sentences';
 import { GONE, SharedWork } from './shared-work.svelte';
 import { noted } from './notes';
 import { type Notice, t } from './texts';
+import { notedWayBack, noteWayBack } from './wayback';
 import { rememberWords } from './words';
 
 export class Page {
@@ -87,9 +88,12 @@ export class Page {
     }
     settleKey(this.place, true);
     const finished = noted<Finished>(this.doneKey);
-    // Whether somebody is still stopped is for the server to say.
-    if (finished && !finished.stopped) this.phase = { name: 'done', finished, stopped: false };
-    else await this.enter();
+    const back = notedWayBack(this.place);
+    // Whether somebody is still stopped is for the server to say, and where they go from here once
+    // the tab that knew is closed.
+    if (finished && !finished.stopped && !(finished.returns && back === null)) {
+      this.phase = { name: 'done', finished, stopped: false, back };
+    } else await this.enter();
   }
 
   /** The address is another annotator's: go on in their place, or as oneself. */
@@ -390,7 +394,9 @@ export class Page {
     }
     const { finished, isNothingNew } = noteFinished(this.doneKey, handout, this.session);
     if (isNothingNew) this.notice = { key: 'nothing_text' };
-    this.phase = { name: 'done', finished, stopped };
+    const back = handout.return_address ?? null;
+    noteWayBack(this.place, back);
+    this.phase = { name: 'done', finished, stopped, back };
   }
 
   private get doneKey(): string {

@@ -11,7 +11,7 @@ export type Phase =
   | { name: 'waiting' | 'paused' | 'screened_out' }
   | { name: 'practice'; run: PracticeRun }
   | { name: 'working'; board: Board }
-  | { name: 'done'; finished: Finished | null; stopped: boolean }
+  | { name: 'done'; finished: Finished | null; stopped: boolean; back: string | null }
   | { name: 'ending'; ending: Ending }
   | { name: 'refused'; refusal: Refusal }
   | { name: 'password'; problem: Key | '' }

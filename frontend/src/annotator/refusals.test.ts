@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../api/errors';
+import { ApiError, problemOf } from '../api/errors';
 import { isPassing, refusalOf } from './refusals';
 
 describe('refusals', () => {
@@ -13,6 +13,21 @@ describe('refusals', () => {
     const silent = new ApiError('platform_silent', 503, 'Silent.');
     expect([0, 1, 2, 9].map((tries) => refusalOf(silent, tries)?.wait)).toEqual([15, 30, 60, 60]);
     expect(refusalOf(new ApiError('assignment_taken', 409, 'Taken.'))?.wait).toBe(20);
+  });
+
+  it('say what is wrong with an address, and where its person goes back to', () => {
+    const missing = { code: 'id_missing', detail: 'Go back.', reason: '“id” is missing.' };
+    expect(refusalOf(problemOf(403, missing))).toMatchObject({
+      title: 'bad_address_title',
+      text: 'id_missing_text',
+      reason: '“id” is missing.',
+      back: null,
+    });
+    const body = { code: 'link_full', detail: 'Full.', return_address: 'https://x.test/?id=1' };
+    expect(refusalOf(problemOf(403, body))).toMatchObject({
+      reason: null,
+      back: 'https://x.test/?id=1',
+    });
   });
 
   it('know a refusal by its status, and leave all else alone', () => {

@@ -23,6 +23,12 @@ const TITLES: Record<string, Key> = {
   link_closed: 'link_closed_title',
   link_full: 'link_full_title',
   device_limit: 'device_limit_title',
+  id_missing: 'bad_address_title',
+  id_malformed: 'bad_address_title',
+  parameter_repeated: 'bad_address_title',
+  parameter_long: 'bad_address_title',
+  parameter_malformed: 'bad_address_title',
+  parameter_unfilled: 'bad_address_title',
 };
 /** Sentences in the page's language, where the server's own says no more. */
 const TEXTS: Record<string, Key> = {
@@ -30,6 +36,12 @@ const TEXTS: Record<string, Key> = {
   revoked: 'revoked_text',
   link_closed: 'link_closed_text',
   link_full: 'link_full_text',
+  id_missing: 'id_missing_text',
+  id_malformed: 'bad_address_text',
+  parameter_repeated: 'bad_address_text',
+  parameter_long: 'bad_address_text',
+  parameter_malformed: 'bad_address_text',
+  parameter_unfilled: 'bad_address_text',
 };
 /** About a link's password: what is wrong with the one that was sent, if any was. */
 const PASSWORD: Record<string, Key | ''> = {
@@ -49,6 +61,10 @@ export interface Refusal {
   readonly title: Key;
   readonly sentence: string;
   readonly text: Key | null;
+  /** What exactly is wrong, in the server's words; null where the text says all. */
+  readonly reason: string | null;
+  /** Where the link sends this person. */
+  readonly back: string | null;
   /** Seconds until the next try; null: it would be refused again. */
   readonly wait: number | null;
 }
@@ -56,14 +72,14 @@ export interface Refusal {
 /** What to show instead of grids; null where the error is something else. */
 export function refusalOf(error: unknown, tries = 0): Refusal | null {
   if (!(error instanceof ApiError)) return null;
-  const { code, detail: sentence } = error;
+  const { code, detail: sentence, returnAddress: back, reason } = error;
   const waits = WAITS[code];
   if (waits) {
     const wait = waits[Math.min(tries, waits.length - 1)] ?? null;
-    return { code, title: 'later_title', sentence, text: null, wait };
+    return { code, title: 'later_title', sentence, text: null, reason, back, wait };
   }
   const title = TITLES[code] ?? (error.status === 403 ? 'refused_title' : null);
-  return title && { code, title, sentence, text: TEXTS[code] ?? null, wait: null };
+  return title && { code, title, sentence, text: TEXTS[code] ?? null, reason, back, wait: null };
 }
 
 /** Whether a link's password is asked for, and what was wrong with the last; null: it is not. */

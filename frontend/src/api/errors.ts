@@ -8,6 +8,10 @@ export class ApiError extends Error {
     readonly status: number,
     /** A sentence for a human. */
     readonly detail: string,
+    /** Where the link sends who is refused; null where it does not. */
+    readonly returnAddress: string | null = null,
+    /** What exactly is wrong, without advice; null where `detail` says it. */
+    readonly reason: string | null = null,
   ) {
     super(detail);
     this.name = 'ApiError';
@@ -30,10 +34,12 @@ export function cutOff(): ApiError {
 
 /** The error that a reply's status and body (problem+json, or anything else) stand for. */
 export function problemOf(status: number, body: unknown): ApiError {
-  const { code, detail } = (body ?? {}) as { code?: unknown; detail?: unknown };
+  const { code, detail, return_address, reason } = (body ?? {}) as Record<string, unknown>;
   return new ApiError(
     typeof code === 'string' ? code : `http_${status}`,
     status,
     typeof detail === 'string' ? detail : `The server replied with an error (${status}).`,
+    typeof return_address === 'string' ? return_address : null,
+    typeof reason === 'string' ? reason : null,
   );
 }

@@ -117,6 +117,7 @@ export type PaymentTotal = Schemas['TotalOut'];
 export type PaymentTotals = Schemas['TotalsOut'];
 export type Reconciliation = Schemas['ReconciliationOut'];
 export type Difference = Schemas['DifferenceOut'];
+export type Panel = Schemas['PanelOut'];
 export type Link = Schemas['LinkOut'];
 export type NewLink = Schemas['NewLink'];
 export type ChangedLink = Schemas['ChangedLink'];

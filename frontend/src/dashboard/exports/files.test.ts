@@ -10,6 +10,7 @@ function aFile(changes: Partial<ExportFile> = {}): ExportFile {
     kind: 'csv',
     group: 'answers',
     needs: 'answers',
+    identities: false,
     rows: null,
     ...changes,
   };

@@ -7,6 +7,7 @@ import type {
   Link,
   NewLink,
   Owed,
+  Panel,
 } from '../../api/types';
 
 export type Action = 'pause' | 'resume' | 'stop';
@@ -14,6 +15,8 @@ export type Action = 'pause' | 'resume' | 'stop';
 export class Links {
   links = $state.raw<Link[] | null>(null);
   owed = $state.raw<Owed[]>([]);
+  /** What a link's form can be filled in for. */
+  panels = $state.raw<readonly Panel[]>([]);
   /** How often all was read: what reads more of it follows. */
   version = $state(0);
 
@@ -36,6 +39,10 @@ export class Links {
     this.links = links;
     this.owed = owed;
     this.version += 1;
+  }
+
+  async loadPanels(): Promise<void> {
+    this.panels = await reply(this.api.GET('/links/panels'));
   }
 
   make(body: NewLink): Promise<Link> {
