@@ -22,6 +22,7 @@ from tests.app.test_annotation import a_session
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
 
+AGE = {"key": "age", "type": "number", "title": "How old are you?", "screen_out_below": 18}
 Members = dict[str, bytes]
 
 
@@ -30,11 +31,15 @@ def a_played_campaign(client: TestClient) -> Campaign:
     owner = an_account()
     campaign = a_campaign(
         owner, name="Colours", budget=24, rounds=1, grid_size=10, grids_per_assignment=40,
-        annotation={**CHECKS, "consent": "You group *pictures*."}, settings={"n_dimensions": 2},
+        annotation={**CHECKS, "consent": "You group *pictures*.", "questions_before": [AGE]},
+        settings={"n_dimensions": 2},
     )  # fmt: skip
     for number in (1, 2):
         agreed = a_session(client, campaign, f"annotator-{number:06d}")
         client.post("/api/v1/annotate/steps", json={"step": "consent"}, headers=agreed)
+        asked = client.get("/api/v1/annotate/questions/before", headers=agreed).json()
+        reply = {"key": asked["key"], "answers": {"age": 20 + number}}
+        client.post("/api/v1/annotate/questions/before", json=reply, headers=agreed)
     who = work(client, campaign, 18, "honest", "annotator-000001")
     remark = {"kind": "comment", "text": 'I like \\ and "quotes", =cmd() and \u00fcml\u00e4uts.'}
     assert client.post("/api/v1/annotate/remarks", json=remark, headers=who).status_code < 300
