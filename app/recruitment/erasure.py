@@ -1,18 +1,24 @@
-"""Deleting people's identities: their platform ids, and their names on a requester's list.
+"""Deleting people's identities: their platform ids, their names on a requester's list, and their
+answers to questionnaires.
 
-Answers, and everything that was learned from them, stay: they are stored by numbers.
+Answers to grids, and everything that was learned from them, stay: they are stored by numbers.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
+from app.annotation.models import (
+    Annotator,
+    AnnotatorIdentity,
+    Assignment,
+    QuestionnaireReply,
+)
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import locked
@@ -37,8 +43,8 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class Known:
-    """How many people's ids or names are stored, how many of these people are not settled, and when
-    the others' identities will be deleted automatically, if at all."""
+    """How many people's ids, names or answers to questions are stored, how many of these people are
+    not settled, and when the others' identities will be deleted automatically, if at all."""
 
     people: int
     unsettled: int
@@ -71,15 +77,17 @@ def forget_people(session: Session, account: Account, campaign_id: UUID) -> Forg
 
 
 def forget_person(
-    session: Session, account: Account, campaign_id: UUID, platform_id: str
+    session: Session, account: Account, campaign_id: UUID, person: str | int
 ) -> Forgotten:
-    """Delete one person's identity. Raises NotFound for an unknown id, and Conflict while their
-    payments or work are not settled."""
+    """Delete the identity of one person: their platform id, or their number as an annotator. Raises
+    NotFound for an unknown person, and Conflict while their payments or work are not settled."""
     get_campaign(session, account, campaign_id, edit=True)
     campaign = locked(session, Campaign, campaign_id)
-    people = _named(session, platform_id, campaign)
+    people = _named(session, person, campaign)
     if not people:
-        raise NotFound("Nobody in this campaign has that ID, or it has already been deleted.")
+        raise NotFound(
+            "Nobody in this campaign has that ID or number, or it has already been deleted."
+        )
     if _unsettled(session, people):
         raise Conflict(
             "This person has payments or work that are not settled, and Likewise needs the ID to "
@@ -115,7 +123,7 @@ def forget_old(session: Session) -> int:
         select(Campaign.id)
         .where(
             Campaign.finished_at < datetime.now(UTC) - timedelta(days=days),
-            or_(_has_identity(), _has_label()),
+            or_(_has_identity(), _has_label(), _has_reply()),
         )
         .order_by(Campaign.finished_at)
         .limit(AT_ONCE)
@@ -140,6 +148,7 @@ def _forget(
         .where(AnnotatorIdentity.annotator_id.in_(settled))
         .values(external_id=None)
     )
+    session.execute(delete(QuestionnaireReply).where(QuestionnaireReply.annotator_id.in_(settled)))
     labels = update(Invitation).where(Invitation.label != "").values(label="")
     session.execute(labels.where(Invitation.annotator_id.in_(settled)))
     if people is None and campaign.state == "finished":
@@ -156,7 +165,7 @@ def _forget(
 
 
 def _known(session: Session, campaign: Campaign) -> list[UUID]:
-    """Return the annotators whose id or name is stored."""
+    """Return the annotators whose id, name or answers to questions are stored."""
     labelled = (
         select(Invitation.annotator_id)
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
@@ -167,15 +176,22 @@ def _known(session: Session, campaign: Campaign) -> list[UUID]:
         or_(
             AnnotatorIdentity.external_id.is_not(None),
             AnnotatorIdentity.annotator_id.in_(labelled),
+            AnnotatorIdentity.annotator_id.in_(select(QuestionnaireReply.annotator_id)),
         ),
     )
     return list(session.scalars(query))
 
 
-def _named(session: Session, platform_id: str, campaign: Campaign) -> list[UUID]:
+def _named(session: Session, person: str | int, campaign: Campaign) -> list[UUID]:
+    if isinstance(person, int):
+        numbered = Annotator.campaign_id == campaign.id, Annotator.position == person
+        known = set(_known(session, campaign))
+        return [
+            row for row in session.scalars(select(Annotator.id).where(*numbered)) if row in known
+        ]
     query = select(AnnotatorIdentity.annotator_id).where(
         AnnotatorIdentity.campaign_id == campaign.id,
-        AnnotatorIdentity.external_id == platform_id,
+        AnnotatorIdentity.external_id == person,
     )
     return list(session.scalars(query))
 
@@ -209,5 +225,14 @@ def _has_label() -> ColumnElement[bool]:
         select(Invitation.id)
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
         .where(Recruitment.campaign_id == Campaign.id, Invitation.label != "")
+        .exists()
+    )
+
+
+def _has_reply() -> ColumnElement[bool]:
+    return (
+        select(QuestionnaireReply.annotator_id)
+        .join(Annotator, QuestionnaireReply.annotator_id == Annotator.id)
+        .where(Annotator.campaign_id == Campaign.id)
         .exists()
     )

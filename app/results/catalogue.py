@@ -23,6 +23,7 @@ from app.results import (
     label_files,
     membership_files,
     model_files,
+    questionnaires,
 )
 from app.results.models import Model
 from app.results.service import get_model
@@ -181,6 +182,14 @@ EXPORTS = [
     _answers(
         "consent_texts.jsonl", consents.consent_texts_jsonl, "Consent texts",
         "Every version of the consent text to which somebody agreed, as it was.",
+    ),
+    _answers(
+        "questionnaire.csv", questionnaires.questionnaire_csv, "Questionnaire",
+        "One line per annotator: versions answered, and a column for each question.",
+    ),
+    _answers(
+        "questionnaires.jsonl", questionnaires.questionnaires_jsonl, "Questionnaires",
+        "Every version of the questions that somebody answered, as they were.",
     ),
     _payments(
         "payments.csv", payments.payments_csv, "Payments",

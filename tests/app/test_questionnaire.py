@@ -1,5 +1,6 @@
 """Questionnaires: every reply is to one version, is taken once, and decides who takes part."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,13 +20,15 @@ from app.annotation.models import (
 )
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from app.recruitment.erasure import forget_old
 from app.recruitment.models import Payment, Recruitment
-from testbed.builders import a_campaign, sign_in
+from app.results.questionnaires import QuestionnaireColumns
+from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_annotation import a_lease, submit
 from tests.app.test_consent import a_session, as_annotator, lease
+from tests.conftest import forget_settings
+from tests.support.questions import AGE
 
-AGE = {"key": "age", "type": "number", "title": "How old are you?", "min": 0, "max": 120,
-       "screen_out_below": 18}  # fmt: skip
 EYES = {"key": "eyes", "type": "choice", "title": "Do you see colours?",
         "choices": ["yes", "no", "not sure"], "screen_out": ["no"]}  # fmt: skip
 WHY = {"key": "why", "type": "text", "title": "Anything else?", "required": False,
@@ -309,3 +312,86 @@ def test_questions_after_the_grids_screen_nobody_out(
 ) -> None:
     refused = change(client, campaign, questions_before=[], questions_after=[AGE])
     assert "only questions before the grids can" in refused.json()["detail"]
+
+
+def exported(client: TestClient, campaign: Campaign, name: str) -> str:
+    with transaction() as session:
+        sign_in(client, session.get_one(Account, campaign.owner_id))
+    found = client.get(f"/api/v1/campaigns/{campaign.id}/export/{name}")
+    assert found.status_code == 200, found.text
+    return found.text
+
+
+def test_exports_have_the_last_answers_and_all_questions_as_they_were(
+    client: TestClient, campaign: Campaign
+) -> None:
+    opened = a_session(client, campaign)
+    reply(client, opened, ADULT)
+    work(client, opened)
+    reply(client, opened, {"ease": 2, "why": "=cmd()"}, "after")
+    change(client, campaign, questions_before=[*BEFORE, PETS])
+    other = a_session(client, campaign, 2)
+    reply(client, other, {**ADULT, "age": 40, "pets": ["dog", "cat"]})
+    reply(client, a_session(client, campaign, 3), {"age": 4, "eyes": "no", "pets": ["cat"]})
+    assert exported(client, campaign, "questionnaire.csv").splitlines() == [
+        "annotator,questionnaire_before,questionnaire_after,screened_out,"
+        "q_age,q_eyes,q_pets,q_ease,q_why",
+        "0,1,1,False,30,yes,,2,'=cmd()",
+        "1,2,,False,40,yes,cat;dog,,",
+        "2,2,,True,,,,,",
+    ]
+    lines = exported(client, campaign, "questionnaires.jsonl").splitlines()
+    texts = [json.loads(line) for line in lines]
+    assert [
+        (text["place"], text["version"], text["n_answered"], text["n_screened_out"])
+        for text in texts
+    ] == [("before", 1, 1, 0), ("before", 2, 2, 1), ("after", 1, 1, 0)]
+    assert [question["key"] for question in texts[1]["questions"]] == ["age", "eyes", "pets"]
+    assert texts[0]["questions"][0]["title"] == "How old are you?"
+
+
+def test_a_table_of_annotators_has_the_answers_and_is_the_same_without(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner)
+    with transaction() as session:
+        assert QuestionnaireColumns(session, campaign).names == []
+        assert QuestionnaireColumns(session, campaign).of(0) == []
+    questioned = a_campaign(owner, annotation={"questions_before": BEFORE})
+    reply(client, a_session(client, questioned), ADULT)
+    with transaction() as session:
+        columns = QuestionnaireColumns(session, questioned)
+        assert columns.names == ["questionnaire_before", "questionnaire_after", "q_age", "q_eyes"]
+        assert (columns.of(0), columns.of(7)) == (["1", "", "30", "yes"], ["", "", "", ""])
+
+
+def test_forgetting_a_person_forgets_their_answers(client: TestClient, campaign: Campaign) -> None:
+    for number in (1, 2, 3):
+        reply(client, a_session(client, campaign, number), ADULT)
+    exported(client, campaign, "questionnaire.csv")
+    people = f"/api/v1/campaigns/{campaign.id}/people"
+    assert client.get(people).json()["people"] == 3
+    both = client.post(f"{people}/forget", json={"annotator": 1, "platform_id": "x"})
+    assert both.status_code == 422
+    assert client.post(f"{people}/forget", json={"annotator": 1}).json()["forgotten"] == 1
+    assert client.post(f"{people}/forget", json={"annotator": 1}).status_code == 404
+    assert [who for who, *_ in stored()] == [0, 2]
+    # They are not asked again, and work goes on.
+    assert a_session(client, campaign, 2)["stage"] == "work"
+    assert client.post(f"{people}/forget", json={}).json() == {"forgotten": 2, "kept": 0}
+    assert stored() == []
+    assert exported(client, campaign, "questionnaire.csv").count("\n") == 1
+
+
+def test_answers_are_forgotten_with_identities_a_while_after_the_end(
+    client: TestClient, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply(client, a_session(client, campaign), ADULT)
+    monkeypatch.setenv("LIKEWISE_RETENTION_DAYS", "30")
+    forget_settings()
+    with transaction() as session:
+        assert forget_old(session) == 0
+        row = session.get_one(Campaign, campaign.id)
+        row.state, row.finished_at = "finished", datetime.now(UTC) - timedelta(days=31)
+    with transaction() as session:
+        assert forget_old(session) == 1
+    assert stored() == []

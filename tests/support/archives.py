@@ -21,8 +21,8 @@ from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_annotation import a_session
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
+from tests.support.questions import AGE, answer_age
 
-AGE = {"key": "age", "type": "number", "title": "How old are you?", "screen_out_below": 18}
 Members = dict[str, bytes]
 
 
@@ -37,9 +37,7 @@ def a_played_campaign(client: TestClient) -> Campaign:
     for number in (1, 2):
         agreed = a_session(client, campaign, f"annotator-{number:06d}")
         client.post("/api/v1/annotate/steps", json={"step": "consent"}, headers=agreed)
-        asked = client.get("/api/v1/annotate/questions/before", headers=agreed).json()
-        reply = {"key": asked["key"], "answers": {"age": 20 + number}}
-        client.post("/api/v1/annotate/questions/before", json=reply, headers=agreed)
+        answer_age(client, agreed, 20 + number)
     who = work(client, campaign, 18, "honest", "annotator-000001")
     remark = {"kind": "comment", "text": 'I like \\ and "quotes", =cmd() and \u00fcml\u00e4uts.'}
     assert client.post("/api/v1/annotate/remarks", json=remark, headers=who).status_code < 300

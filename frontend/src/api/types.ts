@@ -23,6 +23,8 @@ export type StageState = Schemas['StageOut'];
 export type Step = Schemas['StepIn']['step'];
 export type Practice = Schemas['PracticeOut'];
 export type Questions = Schemas['QuestionsOut'];
+/** As a requester sees it, with the rules that screen people out. */
+export type Question = NonNullable<Schemas['AnnotationSettings']['questions_before']>[number];
 export type AskedQuestion = Questions['questions'][number];
 export type ReplyIn = Schemas['ReplyIn'];
 export type PracticeFeedback = Schemas['PracticeFeedback'];
