@@ -82,7 +82,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     with transaction() as session:
         collection = session.get_one(Collection, sorted_campaign.collection_id)
     labelled = a_labelled_campaign(owner, collection=collection)
-    draft = _a_draft(owner, sorted_campaign)
+    draft = a_draft(owner, sorted_campaign)
     begun = _begun(owner, collection)
     _recruitments(owner, labelled)
     a_personal_link(owner, sorted_campaign)
@@ -146,7 +146,7 @@ def _consenting(session: Session, campaign: Campaign) -> None:
     )  # fmt: skip
 
 
-def _a_draft(owner: Account, campaign: Campaign) -> Campaign:
+def a_draft(owner: Account, campaign: Campaign) -> Campaign:
     plan = CampaignPlan(
         name="Draft", collection_id=campaign.collection_id, kind="grid", strategy="cen", budget=4,
         rounds=1, grid_size=6, seed=0, annotation={"questions_before": [QUESTION]},
