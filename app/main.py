@@ -62,6 +62,7 @@ from app.results import (
     label_routes,
     membership_routes,
     progress_routes,
+    question_routes,
 )
 from app.results import routes as results
 from app.results.catalogue import PACKED
@@ -131,6 +132,7 @@ def create_app() -> FastAPI:
         progress_routes.api,
         results.api,
         explore_routes.api,
+        question_routes.api,
         clustering_routes.api,
         membership_routes.api,
         label_routes.api,

@@ -23,6 +23,7 @@ from app.results import (
     label_files,
     membership_files,
     model_files,
+    question_files,
     questionnaires,
 )
 from app.results.models import Model
@@ -190,6 +191,10 @@ EXPORTS = [
     _answers(
         "questionnaires.jsonl", questionnaires.questionnaires_jsonl, "Questionnaires",
         "Every version of the questions that somebody answered, as they were.",
+    ),
+    _answers(
+        "answer_differences.csv", question_files.answer_differences_csv, "Differences by answer",
+        "Pairs of images that people with one answer put together more or less often than others.",
     ),
     _payments(
         "payments.csv", payments.payments_csv, "Payments",
