@@ -14,7 +14,7 @@ from app.core.heavy import heavy
 from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.results import answer_groups
-from app.results.question_schemas import AnsweredQuestionOut, DifferencesOut
+from app.results.question_schemas import AnswerDifferencesOut, AnsweredQuestionOut
 
 api = api_router("/campaigns/{campaign_id}/questions", "results")
 Answer = Annotated[str, Query(max_length=200)]
@@ -47,11 +47,11 @@ def compare_answers(
         str | None, Query(max_length=200, description="Default: all other answers.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
-) -> DifferencesOut:
+) -> AnswerDifferencesOut:
     """List the pairs of images that people with one answer put together more or less often than
     people with another answer. If answers are votes: the images on which they vote differently."""
     campaign = get_campaign(session, account, campaign_id)
     found = answer_groups.compare_groups(session, campaign, key, answer, against, limit)
     positions = sorted({image for item in found.items for image in item.images})
     images = dict(zip(positions, images_at(session, campaign, positions), strict=True))
-    return DifferencesOut.of(found, images)
+    return AnswerDifferencesOut.of(found, images)

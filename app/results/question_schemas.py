@@ -63,7 +63,7 @@ class AnsweredQuestionOut(BaseModel):
         )
 
 
-class DifferenceOut(BaseModel):
+class AnswerDifferenceOut(BaseModel):
     """Two images and how many people of each group put them together or, if answers are votes, an
     image and how many voted for `choice`."""
 
@@ -78,7 +78,7 @@ class DifferenceOut(BaseModel):
     q: float = Field(description="p, corrected by Benjamini and Hochberg for all comparisons.")
 
     @classmethod
-    def of(cls, item: Difference, images: Mapping[int, Image]) -> "DifferenceOut":
+    def of(cls, item: Difference, images: Mapping[int, Image]) -> "AnswerDifferenceOut":
         return cls(
             images=[ShownImage.of(images[image]) for image in item.images if image in images],
             choice=item.choice,
@@ -92,21 +92,21 @@ class DifferenceOut(BaseModel):
         )
 
 
-class DifferencesOut(BaseModel):
+class AnswerDifferencesOut(BaseModel):
     """How two groups of people differ: the strongest differences first, and how many of all that
     was compared have a q below 0.05. At least two people of each group must have seen both images.
     `is_complete` is false if there are too many answers, so that only the oldest were compared."""
 
     n_compared: int
     n_different: int
-    items: list[DifferenceOut]
+    items: list[AnswerDifferenceOut]
     is_complete: bool
 
     @classmethod
-    def of(cls, differences: Differences, images: Mapping[int, Image]) -> "DifferencesOut":
+    def of(cls, differences: Differences, images: Mapping[int, Image]) -> "AnswerDifferencesOut":
         return cls(
             n_compared=differences.n_compared,
             n_different=differences.n_different,
-            items=[DifferenceOut.of(item, images) for item in differences.items],
+            items=[AnswerDifferenceOut.of(item, images) for item in differences.items],
             is_complete=differences.is_complete,
         )
