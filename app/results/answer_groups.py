@@ -238,7 +238,7 @@ def read_opinions(session: Session, campaign: Campaign, people: frozenset[int]) 
     kind = get_kind(campaign.kind)
     choices = tuple(kind.choices) if kind.form == "votes" else ()
     width = max(campaign.n_images, len(choices), 1)
-    keys, said, n_read = [np.empty(0, np.int64)], [np.empty(0, np.bool_)], 0
+    keys, opinions, n_read = [np.empty(0, np.int64)], [np.empty(0, np.bool_)], 0
     wanted = np.array(sorted(people), np.int64)
     is_complete = True
     for rows in answers_by_size(session, campaign):
@@ -252,9 +252,9 @@ def read_opinions(session: Session, campaign: Campaign, people: frozenset[int]) 
             answer, image, other, yes = units
             who = np.searchsorted(wanted, [row.annotator for row in mine])
             keys.append((who[answer] * width + image) * width + other)
-            said.append(yes)
+            opinions.append(yes)
             n_read += len(yes)
-    person, unit, yes = _decided(np.concatenate(keys), np.concatenate(said), width)
+    person, unit, yes = _decided(np.concatenate(keys), np.concatenate(opinions), width)
     return Opinions(wanted[person], unit, yes, width, choices, is_complete)
 
 
@@ -268,9 +268,9 @@ def _pairs(images: NDArray[np.int64], groups: NDArray[np.int64]) -> Units:
     known = (groups[:, first] >= 0) | (groups[:, second] >= 0)
     known &= (images[:, first] >= 0) & (images[:, second] >= 0)
     answer = np.nonzero(known)[0]
-    one, other = images[:, first][known], images[:, second][known]
+    left, right = images[:, first][known], images[:, second][known]
     same = (groups[:, first] == groups[:, second])[known]
-    return answer, np.minimum(one, other), np.maximum(one, other), same
+    return answer, np.minimum(left, right), np.maximum(left, right), same
 
 
 def _votes(images: NDArray[np.int64], groups: NDArray[np.int64], n_choices: int) -> Units:
@@ -284,11 +284,11 @@ def _votes(images: NDArray[np.int64], groups: NDArray[np.int64], n_choices: int)
 
 
 def _decided(
-    keys: NDArray[np.int64], said: NDArray[np.bool_], width: int
+    keys: NDArray[np.int64], opinions: NDArray[np.bool_], width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Return person, unit and opinion. Who says both equally often has none."""
     distinct, which = np.unique(keys, return_inverse=True)
-    n, yes = np.bincount(which), np.bincount(which, said)
+    n, yes = np.bincount(which), np.bincount(which, opinions)
     decided = 2 * yes != n
     person, unit = np.divmod(distinct[decided], width * width)
     return person, unit, (2 * yes > n)[decided]

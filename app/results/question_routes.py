@@ -51,7 +51,7 @@ def compare_answers(
     """List the pairs of images that people with one answer put together more or less often than
     people with another answer. If answers are votes: the images on which they vote differently."""
     campaign = get_campaign(session, account, campaign_id)
-    found = answer_groups.compare_groups(session, campaign, key, answer, against, limit)
-    positions = sorted({image for item in found.items for image in item.images})
+    compared = answer_groups.compare_groups(session, campaign, key, answer, against, limit)
+    positions = sorted({image for item in compared.items for image in item.images})
     images = dict(zip(positions, images_at(session, campaign, positions), strict=True))
-    return AnswerDifferencesOut.of(found, images)
+    return AnswerDifferencesOut.of(compared, images)

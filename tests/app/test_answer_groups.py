@@ -69,13 +69,13 @@ def differences(client: TestClient, campaign: Campaign, key: str, **query: Any) 
 def test_questions_say_who_answered_what_and_how_they_work(
     client: TestClient, campaign: Campaign
 ) -> None:
-    found = client.get(f"/api/v1/campaigns/{campaign.id}/questions").json()["items"]
-    assert [(asked["key"], asked["n_answered"]) for asked in found] == [
+    result = client.get(f"/api/v1/campaigns/{campaign.id}/questions").json()["items"]
+    assert [(asked["key"], asked["n_answered"]) for asked in result] == [
         ("taste", 8), ("ease", 8), ("age", 8), ("note", 8), ("pets", 8),
     ]  # fmt: skip
     groups = {
         asked["key"]: [(group["name"], group["people"]) for group in asked["groups"]]
-        for asked in found
+        for asked in result
     }
     assert groups == {
         "taste": [("odd", 4), ("half", 4)],
@@ -84,7 +84,7 @@ def test_questions_say_who_answered_what_and_how_they_work(
         "note": [],
         "pets": [("cat", 8), ("dog", 7), ("eel", 0)],
     }
-    odd = found[0]["groups"][0]
+    odd = result[0]["groups"][0]
     assert odd["n_answers"] == 4
     # Half of the others agree fully with each, and half see something else.
     assert 0 < odd["consensus"] < 1
@@ -93,9 +93,9 @@ def test_questions_say_who_answered_what_and_how_they_work(
 def test_pairs_that_two_groups_see_differently_come_first(
     client: TestClient, campaign: Campaign
 ) -> None:
-    found = differences(client, campaign, "taste", answer="odd", against="half", limit=15).json()
-    assert found["n_compared"] == 15
-    for item in found["items"]:
+    result = differences(client, campaign, "taste", answer="odd", against="half", limit=15).json()
+    assert result["n_compared"] == 15
+    for item in result["items"]:
         i, j = (shown["image"] for shown in item["images"])
         expected = [int(group_of(taste, i) == group_of(taste, j)) for taste in ("odd", "half")]
         assert [item["yes"] / item["n"], item["other_yes"] / item["other_n"]] == expected
@@ -103,9 +103,9 @@ def test_pairs_that_two_groups_see_differently_come_first(
         assert item["difference"] == expected[0] - expected[1]
         # Four against four: the smallest p of Fisher's test is 2/70.
         assert item["p"] == pytest.approx(2 / 70 if item["difference"] else 1)
-    gaps = [abs(item["difference"]) for item in found["items"]]
+    gaps = [abs(item["difference"]) for item in result["items"]]
     assert gaps == sorted(gaps, reverse=True)
-    assert found["n_different"] == sum(item["q"] < 0.05 for item in found["items"])
+    assert result["n_different"] == sum(item["q"] < 0.05 for item in result["items"])
     rest = differences(client, campaign, "taste", answer="odd").json()
     assert rest["n_compared"] == 15
     assert len(rest["items"]) == 15
@@ -113,8 +113,8 @@ def test_pairs_that_two_groups_see_differently_come_first(
 
 def test_people_on_both_sides_count_on_neither(client: TestClient, campaign: Campaign) -> None:
     # All but one have both: nobody is left on the side of dogs.
-    found = differences(client, campaign, "pets", answer="dog", against="cat").json()
-    assert (found["n_compared"], found["items"]) == (0, [])
+    result = differences(client, campaign, "pets", answer="dog", against="cat").json()
+    assert (result["n_compared"], result["items"]) == (0, [])
 
 
 def test_what_nobody_answered_is_refused(client: TestClient, campaign: Campaign) -> None:
@@ -137,10 +137,10 @@ def test_the_export_has_all_questions(client: TestClient, campaign: Campaign) ->
 
 def test_votes_are_compared_image_by_image(client: TestClient) -> None:
     campaign = a_divided_campaign(client, kind="select", strategy="neucrowd")
-    found = differences(client, campaign, "taste", answer="odd", limit=200).json()
+    result = differences(client, campaign, "taste", answer="odd", limit=200).json()
     first = get_kind("select").choices[0]
     by_image = {
-        item["images"][0]["image"]: item for item in found["items"] if item["choice"] == first
+        item["images"][0]["image"]: item for item in result["items"] if item["choice"] == first
     }
     assert sorted(by_image) == list(range(N))
     for image, item in by_image.items():
@@ -154,6 +154,6 @@ def test_of_too_many_answers_the_oldest_are_compared(
     assert differences(client, campaign, "taste", answer="odd").json()["is_complete"]
     monkeypatch.setattr(answer_groups, "MOST_OPINIONS", 10)
     monkeypatch.setattr(comparisons, "ANSWERS_AT_ONCE", 4)
-    found = differences(client, campaign, "taste", answer="odd").json()
-    assert not found["is_complete"]
-    assert {(item["n"], item["other_n"]) for item in found["items"]} == {(2, 2)}
+    result = differences(client, campaign, "taste", answer="odd").json()
+    assert not result["is_complete"]
+    assert {(item["n"], item["other_n"]) for item in result["items"]} == {(2, 2)}

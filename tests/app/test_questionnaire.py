@@ -317,9 +317,9 @@ def test_questions_after_the_grids_screen_nobody_out(
 def exported(client: TestClient, campaign: Campaign, name: str) -> str:
     with transaction() as session:
         sign_in(client, session.get_one(Account, campaign.owner_id))
-    found = client.get(f"/api/v1/campaigns/{campaign.id}/export/{name}")
-    assert found.status_code == 200, found.text
-    return found.text
+    file = client.get(f"/api/v1/campaigns/{campaign.id}/export/{name}")
+    assert file.status_code == 200, file.text
+    return file.text
 
 
 def test_exports_have_the_last_answers_and_all_questions_as_they_were(
