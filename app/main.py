@@ -63,6 +63,7 @@ from app.results import (
     label_routes,
     membership_routes,
     progress_routes,
+    question_routes,
 )
 from app.results import routes as results
 from app.results.catalogue import PACKED
@@ -132,6 +133,7 @@ def create_app() -> FastAPI:
         progress_routes.api,
         results.api,
         explore_routes.api,
+        question_routes.api,
         clustering_routes.api,
         membership_routes.api,
         label_routes.api,

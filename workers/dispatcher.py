@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.accounts.sessions import forget_old_sessions
+from app.annotation.leaving import complete_left
 from app.collections.garbage import request_removal
 from app.collections.imports import requeue_lost_imports
 from app.core.database import transaction
@@ -114,6 +115,7 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
     CLOCK_SECONDS: (partial(_in_transaction, shorten_waits),),
     RETENTION_SECONDS: (
         forget_people,
+        partial(_in_transaction, complete_left),
         partial(_in_transaction, forget_old_violations),
         partial(_in_transaction, forget_old_sessions),
     ),

@@ -21,7 +21,7 @@ from app.annotation.held import locked_with_all
 from app.annotation.leases import live_leases
 from app.annotation.models import Annotator, Answer, Assignment, Remark
 from app.annotation.quality import judge
-from app.annotation.sessions import AnnotatorSession, complete_assignment, grids_of
+from app.annotation.sessions import AnnotatorSession, complete_unless_asked, grids_of
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import close_round, open_next
 from app.core.database import locked
@@ -107,7 +107,7 @@ def submit_answer(
     assignment.n_answered += 1
     # Answers that arrive late, after the assignment has ended, are recorded as well.
     if assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
-        complete_assignment(session, assignment)
+        complete_unless_asked(session, AnnotatorSession(campaign, who.annotator, assignment))
     return answer, assignment
 
 

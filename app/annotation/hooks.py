@@ -40,6 +40,11 @@ class Offers:
 
 # An assignment is completed, or got another answer afterwards. The caller holds its row lock.
 assignment_completed: Hook[[Session, Assignment], None] = Hook("annotation.assignment_completed")
+# Answers before the grids screened somebody out, so that their place is free. The caller holds the
+# assignment's row lock.
+assignment_screened_out: Hook[[Session, Assignment], None] = Hook(
+    "annotation.assignment_screened_out"
+)
 # A practice grid was tried. The caller holds the annotator's row lock.
 practice_tried: Hook[[Session, AnnotatorSession], None] = Hook("annotation.practice_tried")
 # What an assignment pays; None where the campaign's own reward counts.

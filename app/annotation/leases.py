@@ -21,7 +21,7 @@ from app.annotation.models import Answer, Assignment, Remark
 from app.annotation.sessions import (
     AnnotatorSession,
     awaits_warning,
-    complete_assignment,
+    complete_unless_asked,
     grids_of,
     require_held,
     require_prepared,
@@ -52,7 +52,7 @@ class Handout:
     """What an annotator who requests a grid gets. `lease` and `grid` are set only if `status` is
     leased."""
 
-    status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
+    status: Literal["leased", "wait", "done", "paused", "stopped", "warning", "questions"]
     lease: Answer | None = None
     grid: Grid | None = None
     retry_after_seconds: int | None = None
@@ -63,7 +63,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
 
     Raises NotPrepared.
     """
-    require_prepared(who)
+    require_prepared(session, who)
     # Two tabs of one annotator wait for each other here, so that they share one lease.
     session.refresh(who.assignment, with_for_update=True)
     require_held(who.assignment)
@@ -76,9 +76,9 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     if begun is not None:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
     if who.annotator.stopped_at is not None or who.campaign.state == "finished":
-        if who.assignment.n_answered:
-            complete_assignment(session, who.assignment)
-        return Handout("done" if who.annotator.stopped_at is None else "stopped")
+        return _ended(session, who)
+    if who.assignment.n_answered >= grids_of(who.assignment):
+        return _ended(session, who)
     if awaits_warning(who):
         return Handout("warning")
     if who.campaign.state == "paused":
@@ -96,7 +96,7 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     This happens only while many grids are free: near the end of a round, nobody should wait for a
     grid that someone else has not started. The status is "wait" if there is none.
     """
-    require_prepared(who)
+    require_prepared(session, who)
     session.refresh(who.assignment, with_for_update=True)
     held = held_by(session, who)
     if held.ahead is not None:
@@ -176,9 +176,14 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
             "wait", retry_after_seconds=turns.seconds_until(who.campaign.id, who.assignment.id)
         )
     # There will never be another grid for this person, so their answers are the whole assignment.
-    if who.assignment.n_answered:
-        complete_assignment(session, who.assignment)
-    return Handout("done")
+    return _ended(session, who)
+
+
+def _ended(session: Session, who: AnnotatorSession) -> Handout:
+    """End the assignment of someone who gets no more grids, after the questions that come then."""
+    if who.assignment.n_answered and not complete_unless_asked(session, who):
+        return Handout("questions")
+    return Handout("done" if who.annotator.stopped_at is None else "stopped")
 
 
 def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:

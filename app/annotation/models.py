@@ -28,6 +28,8 @@ class Annotator(Identified, Base):
     """A person who groups images, as this campaign knows them: by a position, without an identity.
 
     consented_at, consented_to: the last agreement to a consent text, and that text's key.
+    answered_before, answered_after: keys of the last questionnaires that the annotator answered.
+    screened_out_at: when answers before the grids screened the annotator out.
     practice: agreement with the known answer for each practice grid, as a list per grid with one
         number per try.
     warned_at, stopped_at, left_out_at: when a measure against careless work was taken; null if not.
@@ -42,6 +44,9 @@ class Annotator(Identified, Base):
     position: Mapped[int]
     consented_at: Mapped[datetime | None]
     consented_to: Mapped[str | None] = mapped_column(String(64))
+    answered_before: Mapped[str | None] = mapped_column(String(64))
+    answered_after: Mapped[str | None] = mapped_column(String(64))
+    screened_out_at: Mapped[datetime | None]
     instructed_at: Mapped[datetime | None]
     practice: Mapped[list[list[float]]] = mapped_column(JSONB, default=list, server_default="[]")
     warned_at: Mapped[datetime | None]
@@ -82,6 +87,46 @@ class ConsentAgreement(Base):
     agreed_at: Mapped[datetime]
 
 
+class Questionnaire(Identified, Base):
+    """The questions before or after the grids as somebody answered them. `sha256` is their key;
+    versions are numbered from 1 in the order of their first answers."""
+
+    __tablename__ = "questionnaire"
+    __table_args__ = (
+        CheckConstraint("place IN ('before', 'after')", name="place"),
+        UniqueConstraint("campaign_id", "place", "version"),
+        UniqueConstraint("campaign_id", "place", "sha256"),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
+    place: Mapped[str] = mapped_column(String(10))
+    version: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    questions: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+
+
+class QuestionnaireReply(Base):
+    """An annotator's answers to one version of a questionnaire, by the keys of the questions.
+
+    screened_out_by: keys of the questions whose answers screened the annotator out; the answers
+        themselves are then not kept.
+    """
+
+    __tablename__ = "questionnaire_reply"
+
+    annotator_id: Mapped[UUID] = mapped_column(
+        ForeignKey("annotator.id", ondelete="CASCADE"), primary_key=True
+    )
+    questionnaire_id: Mapped[UUID] = mapped_column(
+        ForeignKey("questionnaire.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    answers: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    screened_out_by: Mapped[list[str]] = mapped_column(
+        ARRAY(String(40)), default=list, server_default="{}"
+    )
+    answered_at: Mapped[datetime]
+
+
 class AnnotatorIdentity(Base):
     """Where an annotator comes from. It is separate from answers so that it can be deleted alone.
 
@@ -107,17 +152,18 @@ class Assignment(Identified, Base):
     grids that they chose to do for a bonus.
 
     state: `returned` if the person returned it on the platform, or if the platform gave it to
-        someone else.
+        someone else; `screened_out` if answers before the grids screened the person out.
     external_id: the platform's id; the platform has its own record
         (app.recruitment.models.Submission).
     handed_in_at: when the annotator's page began to submit it on the platform.
-    screened_out_at: when practice was failed, if the recruitment then sends people back.
+    screened_out_at: when practice was failed, if the recruitment then sends people back, or when
+        answers before the grids screened the person out.
     seen_at: when the annotator's page last reported; null if it reported that it was closed.
     """
 
     __tablename__ = "assignment"
     __table_args__ = (
-        CheckConstraint("state IN ('open', 'completed', 'returned')", name="state"),
+        CheckConstraint("state IN ('open', 'completed', 'returned', 'screened_out')", name="state"),
         CheckConstraint("n_answered >= 0 AND extra >= 0", name="answered"),
         # A platform may hand the same assignment id to another person, so the person is in the key.
         UniqueConstraint("channel", "external_id", "annotator_id"),

@@ -14,7 +14,7 @@ from app.kinds import get_kind
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
     """Return the number, the grid and the earlier tries of the annotator's practice grid. Raises
     Conflict."""
-    if stage(who) != "practice":
+    if stage(session, who) != "practice":
         raise Conflict("There are no practice grids to do.", code="no_practice")
     number = practice_number(who)
     grid = practice_grid(session, who.campaign, number)

@@ -7,9 +7,11 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.annotation.consent import key_of
 from app.annotation.hooks import Pay
-from app.annotation.schemas import CampaignForAnnotators, LeasedImage
+from app.annotation.schemas import CampaignForAnnotators, LeasedImage, QuestionsOut
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
+from app.campaigns.questions import Question
+from app.campaigns.questions import key_of as questions_key
 from app.collections.media import image_url
 from app.core.markdown import render_markdown
 from app.kinds import get_kind
@@ -35,10 +37,22 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
         consent_key=key_of(settings.consent),
         instructions_html=render_markdown(settings.instructions),
         thanks_html=render_markdown(settings.thanks),
+        screen_out_html=render_markdown(settings.screen_out_text),
         completion=settings.completion,
         completion_url=settings.completion_url,
         reward_cents=paying.reward_cents,
         currency=paying.currency,
+    )
+
+
+def shown_questions(
+    questions: Sequence[Question], asked: Sequence[Question] | None = None
+) -> QuestionsOut:
+    """Return the questions that somebody is asked (all by default), without the rules that screen
+    people out."""
+    shown = questions if asked is None else asked
+    return QuestionsOut.model_validate(
+        {"key": questions_key(questions), "questions": [question.shown() for question in shown]}
     )
 
 

@@ -4,10 +4,11 @@ import numpy as np
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from app.annotation.presenters import for_annotators, leased_images
-from app.annotation.schemas import CampaignForAnnotators, LeasedImage
+from app.annotation.presenters import for_annotators, leased_images, shown_questions
+from app.annotation.schemas import CampaignForAnnotators, LeasedImage, QuestionsOut
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
+from app.campaigns.questions import PLACES, Place
 from app.collections.models import Collection
 from app.collections.service import require_images
 from learning.queries import random_grids
@@ -20,6 +21,7 @@ class Preview(BaseModel):
 
     campaign: CampaignForAnnotators
     stages: list[str]
+    questions: dict[Place, QuestionsOut]
     grids: list[list[LeasedImage]]
     target: int
 
@@ -33,6 +35,8 @@ def preview_of(session: Session, campaign: Campaign, *, whole: bool = True) -> P
     require_images(collection, campaign.grid_size)
     settings = annotation_of(campaign.annotation)
     stages = ["consent"] if whole and settings.consent.strip() else []
+    if whole and settings.questions_before:
+        stages.append("questions")
     if whole and settings.show_instructions:
         stages.append("instructions")
     rng = np.random.default_rng(campaign.seed)
@@ -40,6 +44,7 @@ def preview_of(session: Session, campaign: Campaign, *, whole: bool = True) -> P
     return Preview(
         campaign=for_annotators(campaign),
         stages=stages,
+        questions={place: shown_questions(settings.questions(place)) for place in PLACES},
         grids=[leased_images(session, campaign, [int(k) for k in grid]) for grid in grids],
         target=campaign.grids_per_assignment,
     )

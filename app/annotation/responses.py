@@ -2,19 +2,21 @@
 
 from sqlalchemy.orm import Session
 
-from app.annotation import hooks, leases, sessions
-from app.annotation.presenters import for_annotators, leased_images
+from app.annotation import hooks, leases, questionnaire, sessions
+from app.annotation.presenters import for_annotators, leased_images, shown_questions
 from app.annotation.schemas import (
     DraftOut,
     HandIn,
     HandoutOut,
     LeaseOut,
     PracticeProgress,
+    QuestionsOut,
     SessionOut,
     StageOut,
 )
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign
+from app.campaigns.questions import Place
 from app.core.security import pseudonym
 from app.kinds import get_kind
 
@@ -26,7 +28,7 @@ def session_out(
 ) -> SessionOut:
     """Return an opened session, with the first grid if work can begin. `ways_out` has `hand_in`,
     `declined` and `screened_out` of SessionOut."""
-    state = stage_out(who)
+    state = stage_out(session, who)
     ready = state.stage == "work"
     handout = handout_out(session, who, leases.lease_next_grid(session, who)) if ready else None
     answered, target = leases.assignment_progress(who.assignment)
@@ -45,12 +47,20 @@ def session_out(
     )
 
 
-def stage_out(who: AnnotatorSession) -> StageOut:
+def stage_out(session: Session, who: AnnotatorSession) -> StageOut:
     """Return what the annotator's page shows next."""
     progress = PracticeProgress(
         done=min(sessions.practice_number(who), who.settings.practice), total=who.settings.practice
     )
-    return StageOut(stage=sessions.stage(who), practice=progress)
+    stage = sessions.stage(session, who)
+    by_answers = stage == "screened_out" and who.annotator.screened_out_at is not None
+    return StageOut(stage=stage, practice=progress, screened_out_by_answers=by_answers)
+
+
+def questions_out(session: Session, who: AnnotatorSession, place: Place) -> QuestionsOut:
+    """Return the questions that the annotator is asked."""
+    asked = questionnaire.asked_questions(session, who.settings, who.annotator, place)
+    return shown_questions(who.settings.questions(place), asked)
 
 
 def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout) -> HandoutOut:

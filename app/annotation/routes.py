@@ -7,11 +7,11 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from app.annotation import answers, held, leases, practice, sessions
+from app.annotation import answers, held, leases, practice, replies, sessions
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of, images_at
 from app.annotation.even_pace import EvenRoute, keep_even_pace
 from app.annotation.presenters import leased_images
-from app.annotation.responses import handout_out, stage_out
+from app.annotation.responses import handout_out, questions_out, stage_out
 from app.annotation.schemas import (
     AnswerIn,
     AnswerOut,
@@ -22,13 +22,16 @@ from app.annotation.schemas import (
     PracticeIn,
     PracticeOut,
     PresenceIn,
+    QuestionsOut,
     RemarkIn,
+    ReplyIn,
     ReturnIn,
     StageOut,
     StepIn,
 )
 from app.annotation.sessions import assignment_of_token, session_of
 from app.campaigns.models import Grid
+from app.campaigns.questions import Place
 from app.collections.images import SIZES
 from app.core.errors import NotFound
 from app.core.web import AnnotatorsSession
@@ -55,7 +58,26 @@ def take_step(body: StepIn, session: AnnotatorsSession, assignment_id: Assignmen
     (`consent_changed`)."""
     who = session_of(session, assignment_id)
     sessions.take_step(session, who, body.step, body.consent_key)
-    return stage_out(who)
+    return stage_out(session, who)
+
+
+@api.get("/questions/{place}")
+def asked_questions(
+    place: Place, session: AnnotatorsSession, assignment_id: AssignmentId
+) -> QuestionsOut:
+    """Return the questions before or after the grids that the annotator has yet to answer."""
+    return questions_out(session, session_of(session, assignment_id), place)
+
+
+@api.post("/questions/{place}")
+def reply_to_questions(
+    place: Place, body: ReplyIn, session: AnnotatorsSession, assignment_id: AssignmentId
+) -> StageOut:
+    """Answer the questions before or after the grids. Sending the answers again changes nothing.
+    If the questions are no longer those on the page, nothing is recorded (`questions_changed`)."""
+    who = session_of(session, assignment_id)
+    replies.take_reply(session, who, place, body.key, body.answers)
+    return stage_out(session, who)
 
 
 @api.get("/practice")
@@ -78,7 +100,9 @@ def try_practice(
         page_state = body.number, body.tries
     value, truth = practice.try_practice(session, who, body.images, body.groups, page_state)
     passed = round(value, 4) >= who.settings.practice_pass
-    return PracticeFeedback(agreement=value, passed=passed, truth=truth, state=stage_out(who))
+    return PracticeFeedback(
+        agreement=value, passed=passed, truth=truth, state=stage_out(session, who)
+    )
 
 
 @api.post("/leases")

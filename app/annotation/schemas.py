@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from app.campaigns.questions import MOST_QUESTIONS, AskedQuestion
 from app.core.fields import StrictBool, StrictInt
 from app.kinds.base import Descriptions
 
@@ -45,6 +46,7 @@ class CampaignForAnnotators(BaseModel):
     consent_key: str
     instructions_html: str
     thanks_html: str
+    screen_out_html: str
     completion: Literal["code", "none"]
     completion_url: str
     reward_cents: int
@@ -57,10 +59,14 @@ class PracticeProgress(BaseModel):
 
 
 class StageOut(BaseModel):
-    """What the annotator's page shows before or instead of grids."""
+    """What the annotator's page shows before or instead of grids. `screened_out_by_answers` tells
+    answers to the questions before the grids from failed practice."""
 
-    stage: Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
+    stage: Literal[
+        "consent", "questions", "instructions", "practice", "warning", "work", "screened_out"
+    ]
     practice: PracticeProgress
+    screened_out_by_answers: bool = False
 
 
 class HandIn(BaseModel):
@@ -93,9 +99,9 @@ class SessionOut(StageOut):
     is the time spent on this assignment.
 
     On a platform, `hand_in` is how finished work is submitted (POST /hand-in first), `declined` is
-    the way back without consent, and `screened_out` is the way back after failed practice. If one
-    is null, people return the task on the platform. Through a link, `declined` and `screened_out`
-    are set if the link sends people back.
+    the way back without consent, and `screened_out` is the way back after failed practice or
+    answers that screen people out. If one is null, people return the task on the platform. Through
+    a link, `declined` and `screened_out` are set if the link sends people back.
     """
 
     token: str
@@ -136,11 +142,12 @@ class LeaseOut(BaseModel):
 
 
 class HandoutOut(BaseModel):
-    """A grid, or why there is none. At the end of an assignment through a link, `earned_cents` is
-    what was earned (null if nothing is paid), `again` tells whether another assignment is possible,
-    and `return_address` is where the link sends the person (null: nowhere)."""
+    """A grid, or why there is none. `questions`: the grids are done, and the questions after them
+    come before the end. At the end of an assignment through a link, `earned_cents` is what was
+    earned (null if nothing is paid), `again` tells whether another assignment is possible, and
+    `return_address` is where the link sends the person (null: nowhere)."""
 
-    status: Literal["leased", "wait", "done", "paused", "stopped", "warning"]
+    status: Literal["leased", "wait", "done", "paused", "stopped", "warning", "questions"]
     answered: int
     target: int
     lease: LeaseOut | None = None
@@ -205,6 +212,24 @@ class StepIn(BaseModel):
 
     step: Literal["consent", "instructions", "warning"]
     consent_key: str | None = Field(default=None, max_length=64)
+
+
+class QuestionsOut(BaseModel):
+    """The questions that the annotator is asked; none if they have answered. `key` recognises the
+    questionnaire."""
+
+    key: str
+    questions: list[AskedQuestion]
+
+
+class ReplyIn(BaseModel):
+    """Answers by the keys of the questions: a text, a number, or a list of choices. `key` is that
+    of the questionnaire on the page."""
+
+    key: str = Field(max_length=64)
+    answers: dict[Annotated[str, Field(max_length=40)], str | float | int | list[str] | None] = (
+        Field(max_length=MOST_QUESTIONS)
+    )
 
 
 class ReturnIn(BaseModel):

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from app.annotation import consent, hooks
+from app.annotation import consent, hooks, questionnaire
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
@@ -28,14 +28,24 @@ TOKEN_SECONDS = 12 * 3600
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 
-Stage = Literal["consent", "instructions", "practice", "warning", "work", "screened_out"]
+Stage = Literal[
+    "consent", "questions", "instructions", "practice", "warning", "work", "screened_out"
+]
 PRACTICE_TRIES = 2
 # The queue of a campaign in which newcomers wait (app.core.database.advisory_lock).
 NEWCOMER_QUEUE = 1
 
 
+# What has to be done before grids, by stage.
+MISSING: dict[Stage, str] = {
+    "screened_out": "There are no grids for this assignment.",
+    "consent": "Agree to the consent text first.",
+    "questions": "Answer the questions first.",
+}
+
+
 class NotPrepared(Conflict):
-    """Something comes before the grids: consent or practice."""
+    """Something comes before the grids: consent, questions or practice."""
 
     code = "not_prepared"
 
@@ -75,15 +85,20 @@ def current_assignment(session: Session, annotator: Annotator) -> Assignment | N
     another one."""
     query = select(Assignment).where(Assignment.annotator_id == annotator.id)
     assignment = session.scalar(query.where(Assignment.state == "open"))
-    if assignment is None and annotator.stopped_at is not None:
-        # There is nothing more to take on, so the last assignment shows its code.
+    is_over = annotator.stopped_at is not None or annotator.screened_out_at is not None
+    if assignment is None and is_over:
+        # There is nothing more to take on, so the last assignment shows its code, or the thanks.
         assignment = session.scalar(query.order_by(Assignment.created_at.desc()).limit(1))
     return assignment
 
 
 def new_assignment(campaign: Campaign, annotator: Annotator, channel: str) -> Assignment:
-    """Create an assignment with the campaign's current number of grids."""
+    """Create an assignment with the campaign's current number of grids. That of a person who was
+    screened out has ended."""
+    screened_out_at = annotator.screened_out_at
     return Assignment(
+        state="open" if screened_out_at is None else "screened_out",
+        screened_out_at=screened_out_at,
         campaign_id=campaign.id,
         annotator_id=annotator.id,
         channel=channel,
@@ -211,13 +226,28 @@ def complete_assignment(session: Session, assignment: Assignment) -> None:
     hooks.assignment_completed(session, assignment)
 
 
-def stage(who: AnnotatorSession) -> Stage:
+def complete_unless_asked(session: Session, who: AnnotatorSession) -> bool:
+    """Complete an assignment whose grids are over, unless questions come first. Return whether it
+    is complete. The caller must hold its row lock."""
+    if who.assignment.state == "open" and questionnaire.is_asked(
+        session, who.settings, who.annotator, "after"
+    ):
+        return False
+    complete_assignment(session, who.assignment)
+    return True
+
+
+def stage(session: Session, who: AnnotatorSession) -> Stage:
     """Return what the annotator's page shows next, before or instead of grids."""
     settings, annotator = who.settings, who.annotator
     if who.assignment.screened_out_at is not None:
         return "screened_out"
     if consent.is_asked(settings, annotator):
         return "consent"
+    if who.assignment.state != "completed" and questionnaire.is_asked(
+        session, settings, annotator, "before"
+    ):
+        return "questions"
     if settings.show_instructions and annotator.instructed_at is None:
         return "instructions"
     if practice_number(who) < settings.practice and not is_at_work(who):
@@ -246,13 +276,12 @@ def is_at_work(who: AnnotatorSession) -> bool:
     return not who.annotator.practice and who.assignment.n_answered > 0
 
 
-def require_prepared(who: AnnotatorSession) -> None:
-    """Raise NotPrepared while consent or practice is missing. The page handles the other stages."""
-    now = stage(who)
-    if now == "screened_out":
-        raise NotPrepared("You did not pass practice, so there are no grids for this assignment.")
-    if now == "consent":
-        raise NotPrepared("Agree to the consent text first.")
+def require_prepared(session: Session, who: AnnotatorSession) -> None:
+    """Raise NotPrepared while consent, answers or practice are missing. The page handles the other
+    stages."""
+    now = stage(session, who)
+    if now in MISSING:
+        raise NotPrepared(MISSING[now])
     unpractised = practice_number(who) < who.settings.practice and not is_at_work(who)
     if now in ("practice", "instructions") and unpractised:
         raise NotPrepared("Do the practice grids first.")

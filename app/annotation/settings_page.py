@@ -1,6 +1,7 @@
 """The requester's page with the settings of the annotators' pages: texts, practice and quality
 checks."""
 
+import json
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -34,7 +35,19 @@ async def _sent(request: Request) -> dict[str, Any]:
     values: dict[str, Any] = {name: str(value) for name, value in form.items()}
     values["measures"] = [str(measure) for measure in form.getlist("measures")]
     values["show_instructions"] = "show_instructions" in form
+    for name in ("questions_before", "questions_after"):
+        if name in values:
+            values[name] = _list_of(values[name])
     return values
+
+
+def _list_of(text: str) -> Any:
+    """Return the JSON that a form sent. What is no JSON stays as it is, to be refused and shown
+    again."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 @pages.get("/campaigns/{campaign_id}/annotation", response_class=HTMLResponse)

@@ -30,6 +30,8 @@ from app.annotation.models import (
     Assignment,
     ConsentAgreement,
     ConsentText,
+    Questionnaire,
+    QuestionnaireReply,
     Remark,
 )
 from app.campaigns.models import Campaign, Grid, Round, Share
@@ -117,6 +119,8 @@ ARCHIVED = [
     Archived(Annotator),
     Archived(ConsentText),
     Archived(ConsentAgreement),
+    Archived(Questionnaire),
+    Archived(QuestionnaireReply),
     # Annotators show this code to a platform, so it would reveal their identity there.
     Archived(
         Assignment,

@@ -3,8 +3,9 @@
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from app.campaigns.questions import Place, Question, Questions, check_questionnaires
 from app.core.fields import checked_fields, labels
 
 Measure = Literal["warn", "stop", "leave_out"]
@@ -80,6 +81,24 @@ class AnnotationSettings(BaseModel):
         description="For select campaigns: images with this value of the attribute show what is "
         "asked for. All others do not.",
     )
+    questions_before: Questions = Field(
+        default_factory=list,
+        title="Questions before the grids",
+        description="Asked after consent. People keep the answers they gave when you change the "
+        "questions; they are asked again only what is new and required.",
+    )
+    questions_after: Questions = Field(
+        default_factory=list,
+        title="Questions after the grids",
+        description="Asked before the completion code or the submission on the platform.",
+    )
+    screen_out_text: str = Field(
+        default="",
+        max_length=LONGEST_TEXT,
+        title="Text for people who are screened out",
+        description="Shown instead of grids to people whose answers screen them out. It is not "
+        "said which answer did. Empty: the built-in text. Supports Markdown.",
+    )
     practice: int = Field(
         default=0,
         ge=0,
@@ -134,6 +153,15 @@ class AnnotationSettings(BaseModel):
     @classmethod
     def _each_once(cls, measures: list[Measure]) -> list[Measure]:
         return [measure for measure in MEASURES if measure in measures]
+
+    @model_validator(mode="after")
+    def _questions_fit(self) -> "AnnotationSettings":
+        check_questionnaires(self.questions_before, self.questions_after)
+        return self
+
+    def questions(self, place: Place) -> list[Question]:
+        """Return the questions before or after the grids."""
+        return self.questions_before if place == "before" else self.questions_after
 
 
 def checked_annotation(values: dict[str, Any]) -> dict[str, Any]:

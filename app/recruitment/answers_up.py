@@ -5,10 +5,11 @@ from sqlalchemy.orm import Session
 from app.annotation import hooks
 from app.annotation.models import Assignment
 from app.annotation.sessions import AnnotatorSession
-from app.recruitment import extras, link_earnings, link_entry, returns
+from app.recruitment import capacity, extras, link_earnings, link_entry, returns
 from app.recruitment.models import Recruitment
 
 hooks.assignment_completed.answered_by(link_earnings.owe_for)
+hooks.assignment_screened_out.answered_by(capacity.free_place)
 hooks.practice_tried.answered_by(extras.screen_out_if_failed)
 
 

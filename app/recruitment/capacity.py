@@ -34,6 +34,12 @@ def is_at_work() -> ColumnElement[bool]:
     return and_(Assignment.state == "open", here)
 
 
+def free_place(session: Session, assignment: Assignment) -> None:
+    """Give the place of somebody who was screened out to the next person, although their page may
+    still be open. Nothing is owed to them."""
+    assignment.seen_at = None
+
+
 def has_place(session: Session, link: Recruitment) -> bool:
     """Return whether one more person can start. This is certain only while the link's row is
     locked."""

@@ -185,19 +185,20 @@ def enter(
         session.add(own)
     elif own.state == "returned":
         _take_over(session, recruitment, arrival, annotator.id)
-        _reopen(session, own)
+        _reopen(session, AnnotatorSession(campaign, annotator, own))
     own.seen_at = datetime.now(UTC)
     session.flush()
     return AnnotatorSession(campaign, annotator, own)
 
 
-def _reopen(session: Session, own: Assignment) -> None:
+def _reopen(session: Session, who: AnnotatorSession) -> None:
     """Reopen an assignment that the same person returned and accepted again. Extra grids that were
     not done may be requested again, because their money was free in the meantime."""
+    own = who.assignment
     own.extra = min(own.extra, max(0, own.n_answered - own.target))
     own.state = "open"
     if own.n_answered >= sessions.grids_of(own):
-        sessions.complete_assignment(session, own)
+        sessions.complete_unless_asked(session, who)
 
 
 def _require_new(
@@ -251,7 +252,7 @@ def _take_over(
             Assignment.external_id == arrival.assignment,
             Assignment.campaign_id == recruitment.campaign_id,
             Assignment.annotator_id != annotator_id,
-            Assignment.state != "returned",
+            Assignment.state.not_in(("returned", "screened_out")),
         )
         .with_for_update()
     ).all()

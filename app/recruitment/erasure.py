@@ -1,7 +1,7 @@
-"""Deleting people's identities: their platform ids, their names on a requester's list, and what
-links' addresses said of them.
+"""Deleting people's identities: their platform ids, their names on a requester's list, what links'
+addresses said of them, and their answers to questionnaires.
 
-Answers, and everything that was learned from them, stay: they are stored by numbers.
+Answers to grids, and everything that was learned from them, stay: they are stored by numbers.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,12 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
+from app.annotation.models import (
+    Annotator,
+    AnnotatorIdentity,
+    Assignment,
+    QuestionnaireReply,
+)
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import locked
@@ -38,8 +43,8 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class Known:
-    """How many people's ids or names are stored, how many of these people are not settled, and when
-    the others' identities will be deleted automatically, if at all."""
+    """How many people's ids, names or answers to questions are stored, how many of these people are
+    not settled, and when the others' identities will be deleted automatically, if at all."""
 
     people: int
     unsettled: int
@@ -72,15 +77,17 @@ def forget_people(session: Session, account: Account, campaign_id: UUID) -> Forg
 
 
 def forget_person(
-    session: Session, account: Account, campaign_id: UUID, platform_id: str
+    session: Session, account: Account, campaign_id: UUID, person: str | int
 ) -> Forgotten:
-    """Delete one person's identity. Raises NotFound for an unknown id, and Conflict while their
-    payments or work are not settled."""
+    """Delete the identity of one person: their platform id, or their number as an annotator. Raises
+    NotFound for an unknown person, and Conflict while their payments or work are not settled."""
     get_campaign(session, account, campaign_id, edit=True)
     campaign = locked(session, Campaign, campaign_id)
-    people = _named(session, platform_id, campaign)
+    people = _named(session, person, campaign)
     if not people:
-        raise NotFound("Nobody in this campaign has that ID, or it has already been deleted.")
+        raise NotFound(
+            "Nobody in this campaign has that ID or number, or it has already been deleted."
+        )
     if _unsettled(session, people):
         raise Conflict(
             "This person has payments or work that are not settled, and Likewise needs the ID to "
@@ -116,7 +123,7 @@ def forget_old(session: Session) -> int:
         select(Campaign.id)
         .where(
             Campaign.finished_at < datetime.now(UTC) - timedelta(days=days),
-            or_(_has_identity(), _has_label(), _has_parameters()),
+            or_(_has_identity(), _has_label(), _has_parameters(), _has_reply()),
         )
         .order_by(Campaign.finished_at)
         .limit(AT_ONCE)
@@ -142,6 +149,7 @@ def _forget(
         .values(external_id=None)
     )
     session.execute(delete(LinkParameters).where(LinkParameters.annotator_id.in_(settled)))
+    session.execute(delete(QuestionnaireReply).where(QuestionnaireReply.annotator_id.in_(settled)))
     labels = update(Invitation).where(Invitation.label != "").values(label="")
     session.execute(labels.where(Invitation.annotator_id.in_(settled)))
     if people is None and campaign.state == "finished":
@@ -158,7 +166,8 @@ def _forget(
 
 
 def _known(session: Session, campaign: Campaign) -> list[UUID]:
-    """Return the annotators whose id or name is stored, or what their address said."""
+    """Return the annotators whose id, name, answers to questions or parameters of a link are
+    stored."""
     labelled = (
         select(Invitation.annotator_id)
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
@@ -172,15 +181,22 @@ def _known(session: Session, campaign: Campaign) -> list[UUID]:
             AnnotatorIdentity.annotator_id.in_(
                 select(LinkParameters.annotator_id).where(LinkParameters.campaign_id == campaign.id)
             ),
+            AnnotatorIdentity.annotator_id.in_(select(QuestionnaireReply.annotator_id)),
         ),
     )
     return list(session.scalars(query))
 
 
-def _named(session: Session, platform_id: str, campaign: Campaign) -> list[UUID]:
+def _named(session: Session, person: str | int, campaign: Campaign) -> list[UUID]:
+    if isinstance(person, int):
+        numbered = Annotator.campaign_id == campaign.id, Annotator.position == person
+        known = set(_known(session, campaign))
+        return [
+            row for row in session.scalars(select(Annotator.id).where(*numbered)) if row in known
+        ]
     query = select(AnnotatorIdentity.annotator_id).where(
         AnnotatorIdentity.campaign_id == campaign.id,
-        AnnotatorIdentity.external_id == platform_id,
+        AnnotatorIdentity.external_id == person,
     )
     return list(session.scalars(query))
 
@@ -218,5 +234,14 @@ def _has_label() -> ColumnElement[bool]:
         select(Invitation.id)
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
         .where(Recruitment.campaign_id == Campaign.id, Invitation.label != "")
+        .exists()
+    )
+
+
+def _has_reply() -> ColumnElement[bool]:
+    return (
+        select(QuestionnaireReply.annotator_id)
+        .join(Annotator, QuestionnaireReply.annotator_id == Annotator.id)
+        .where(Annotator.campaign_id == Campaign.id)
         .exists()
     )

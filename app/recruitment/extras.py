@@ -9,7 +9,8 @@ from app.annotation.models import Assignment
 from app.annotation.schemas import BonusOut, MoreOut
 from app.annotation.sessions import (
     AnnotatorSession,
-    complete_assignment,
+    NotPrepared,
+    complete_unless_asked,
     grids_of,
     practice_number,
     require_held,
@@ -136,7 +137,8 @@ def announce_submission(session: Session, who: AnnotatorSession) -> None:
     require_held(who.assignment)
     if not who.assignment.n_answered:
         raise Conflict("You haven't done anything yet that you could submit.", code="nothing_done")
-    if who.assignment.n_answered >= who.assignment.target:
-        # An extra grid that was started can be left unfinished.
-        complete_assignment(session, who.assignment)
+    # An extra grid that was started can be left unfinished.
+    is_done = who.assignment.n_answered >= who.assignment.target
+    if is_done and not complete_unless_asked(session, who):
+        raise NotPrepared("Answer the questions first.")
     who.assignment.handed_in_at = who.assignment.handed_in_at or datetime.now(UTC)

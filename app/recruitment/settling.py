@@ -142,7 +142,7 @@ def _settle_screened_out(
     if cents is None:
         row.flag = "" if row.reason else "screened_out_there"
         return
-    screen_out = NewPayment("screen_out", "screen_out", cents, "Failed practice.")
+    screen_out = NewPayment("screen_out", "screen_out", cents, "Screened out.")
     payment = ledger.owe(session, recruitment, screen_out, assignment=assignment, submission=row)
     row.flag = ""
     if payment.state in ("held", "due", "failed"):

@@ -23,6 +23,8 @@ from app.results import (
     label_files,
     membership_files,
     model_files,
+    question_files,
+    questionnaires,
 )
 from app.results.models import Model
 from app.results.service import get_model
@@ -202,6 +204,18 @@ EXPORTS = [
             session, campaign, identities=options.identities
         ),
         identities=True,
+    ),
+    _answers(
+        "questionnaire.csv", questionnaires.questionnaire_csv, "Questionnaire",
+        "One line per annotator: versions answered, and a column for each question.",
+    ),
+    _answers(
+        "questionnaires.jsonl", questionnaires.questionnaires_jsonl, "Questionnaires",
+        "Every version of the questions that somebody answered, as they were.",
+    ),
+    _answers(
+        "answer_differences.csv", question_files.answer_differences_csv, "Differences by answer",
+        "Pairs of images that people with one answer put together more or less often than others.",
     ),
     _payments(
         "payments.csv", payments.payments_csv, "Payments",

@@ -29,8 +29,8 @@ def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """Yield one line per informative pair: `same` is 1 for images in one group and 0 for others.
     Two leftovers are not a pair."""
     yield csv_line(PAIR_COLUMNS).encode()
-    for rows in _answers_by_size(session, campaign):
-        images, groups = _arrays(rows)
+    for rows in answers_by_size(session, campaign):
+        images, groups = arrays_of(rows)
         first, second = np.triu_indices(images.shape[1], 1)
         known = (groups[:, first] >= 0) | (groups[:, second] >= 0)
         known &= (images[:, first] >= 0) & (images[:, second] >= 0)
@@ -69,8 +69,8 @@ def _drawn_triplets(
     """Yield (n,) anchors, (n,) near and (n,) far images. Each pair that belongs together is in one
     order or in both, unless only the first image of a grid is an anchor."""
     only_first = get_kind(campaign.kind).has_reference
-    for rows in _answers_by_size(session, campaign):
-        images, groups = _arrays(rows)
+    for rows in answers_by_size(session, campaign):
+        images, groups = arrays_of(rows)
         size = images.shape[1]
         order = ~np.eye(size, dtype=np.bool_) if both_ways else ~np.tri(size, dtype=np.bool_)
         if only_first:
@@ -119,7 +119,7 @@ def _drawn(total: int, most: int, seed: list[int]) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
 
 
-def _answers_by_size(session: Session, campaign: Campaign) -> Iterator[Sequence[AnswerRow]]:
+def answers_by_size(session: Session, campaign: Campaign) -> Iterator[Sequence[AnswerRow]]:
     """Yield answers of annotators who are not left out, with those of one size together."""
     for rows in read_answers(session, campaign, left_out=False):
         for start in range(0, len(rows), ANSWERS_AT_ONCE):
@@ -128,7 +128,7 @@ def _answers_by_size(session: Session, campaign: Campaign) -> Iterator[Sequence[
                 yield list(same_size)
 
 
-def _arrays(rows: Sequence[AnswerRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def arrays_of(rows: Sequence[AnswerRow]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (B, S) images, −1 for those that the annotator could not see, and their groups."""
     images = np.array([row.images for row in rows], np.int64)
     groups = np.array([row.groups for row in rows], np.int64)

@@ -24,6 +24,7 @@ from app.core.storage import list_objects, stream_object
 from app.core.zips import ZipStream
 from app.results.insight import full_insight
 from app.results.models import Model
+from app.results.questionnaires import QuestionnaireColumns
 from app.results.service import read_map
 from learning.neighbors import nearest_neighbors
 
@@ -179,13 +180,15 @@ def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
     n_attributes = len(annotators[0]["preference"]) if annotators else 0
     each = ("preference", "used", "used_error")
     numbered = [f"{name}{k}" for name in each for k in range(n_attributes)]
-    yield csv_line([*ANNOTATOR_COLUMNS, *numbered])
+    questionnaires = QuestionnaireColumns(session, campaign)
+    yield csv_line([*ANNOTATOR_COLUMNS, *numbered, *questionnaires.names])
     for annotator in annotators:
         values = {**annotator, "n_learned": annotator["n_answers"]}
         # Models of earlier versions do not say how often attributes were used.
         lists = (annotator.get(name) or [None] * n_attributes for name in each)
         numbers = itertools.chain.from_iterable(lists)
-        yield csv_line([*(values[column] for column in ANNOTATOR_COLUMNS), *numbers])
+        answers = questionnaires.of(annotator["annotator"])
+        yield csv_line([*(values[column] for column in ANNOTATOR_COLUMNS), *numbers, *answers])
 
 
 def model_zip(session: Session, campaign: Campaign, model: Model) -> Iterator[bytes]:

@@ -3,11 +3,19 @@
  * that came with the page. Nothing is sent or stored. On platforms, people who have not taken a
  * task on look at one grid instead.
  */
-import type { CampaignForAnnotators, Handout, LeasedImage, StageState } from './api/types';
+import type {
+  CampaignForAnnotators,
+  Handout,
+  LeasedImage,
+  Questions,
+  StageState,
+} from './api/types';
 
 interface Preview {
   readonly campaign: CampaignForAnnotators;
   readonly stages: readonly string[];
+  /** By their place. */
+  readonly questions: Readonly<Record<string, Questions>>;
   readonly grids: readonly LeasedImage[][];
   readonly target: number;
   /** To be looked at alone. */
@@ -20,17 +28,21 @@ const given = JSON.parse(document.getElementById('preview')?.textContent ?? '{}'
 const visit = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
 let passed = 0;
 let answered = 0;
+let isAsked = false;
 let version = 0;
 
 function stage(): StageState {
   return {
     stage: (given.stages[passed] ?? 'work') as StageState['stage'],
     practice: { done: 0, total: 0 },
+    screened_out_by_answers: false,
   };
 }
 
 function handout(): Handout {
-  const status = answered >= given.target ? 'done' : 'leased';
+  const isAtEnd = answered >= given.target;
+  const isOpen = !isAsked && (given.questions['after']?.questions.length ?? 0) > 0;
+  const status = isAtEnd ? (isOpen ? 'questions' : 'done') : 'leased';
   const turn = answered % given.grids.length;
   return {
     status,
@@ -39,18 +51,17 @@ function handout(): Handout {
     retry_after_seconds: null,
     completion_code: status === 'done' ? 'PREV-IEW0' : null,
     earned_cents: status === 'done' ? given.campaign.reward_cents : null,
-    lease:
-      status === 'done'
-        ? null
-        : {
-            id: `preview-${visit}-${answered}`,
-            grid_id: `preview-${turn}`,
-            images: given.grids[turn] ?? [],
-            expires_at: new Date(Date.now() + LEASE_MS).toISOString(),
-            first_colour: turn,
-            draft: null,
-            draft_version: 0,
-          },
+    lease: isAtEnd
+      ? null
+      : {
+          id: `preview-${visit}-${answered}`,
+          grid_id: `preview-${turn}`,
+          images: given.grids[turn] ?? [],
+          expires_at: new Date(Date.now() + LEASE_MS).toISOString(),
+          first_colour: turn,
+          draft: null,
+          draft_version: 0,
+        },
   };
 }
 
@@ -67,12 +78,21 @@ function session() {
   };
 }
 
+function questions(method: string, place: string): Response {
+  if (method === 'GET') return Response.json(given.questions[place]);
+  // Nobody is screened out while trying the page.
+  if (place === 'before') passed += 1;
+  else isAsked = true;
+  return Response.json(stage());
+}
+
 function reply(method: string, path: string): Response {
   if (path === '/sessions') return Response.json(session(), { status: 201 });
   if (path === '/steps') {
     passed += 1;
     return Response.json(stage());
   }
+  if (path.startsWith('/questions/')) return questions(method, path.slice('/questions/'.length));
   if (path === '/leases') return Response.json(handout());
   if (path.endsWith('/draft')) {
     version += 1;

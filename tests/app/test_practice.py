@@ -59,7 +59,11 @@ def test_consent_and_practice_come_first_and_the_server_insists(client: TestClie
     right = {"images": images, "groups": [image % 3 for image in images]}
     feedback = client.post("/api/v1/annotate/practice", json=right, headers=who).json()
     assert (feedback["passed"], feedback["agreement"]) == (True, 1)
-    assert feedback["state"] == {"stage": "work", "practice": {"done": 1, "total": 1}}
+    assert feedback["state"] == {
+        "stage": "work",
+        "practice": {"done": 1, "total": 1},
+        "screened_out_by_answers": False,
+    }
     assert opened(client, campaign)["next"]["status"] == "leased"
     assert client.get("/api/v1/annotate/practice", headers=who).json()["code"] == "no_practice"
 

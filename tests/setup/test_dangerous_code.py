@@ -15,6 +15,7 @@ ALLOWED = {
     ("frontend/src/annotator/Look.svelte", "{@html campaign.instructions_html}"): MARKDOWN,
     ("frontend/src/annotator/EndingView.svelte", "{@html campaign.thanks_html}"): MARKDOWN,
     ("frontend/src/annotator/Done.svelte", "{@html campaign.thanks_html}"): MARKDOWN,
+    ("frontend/src/annotator/WayOut.svelte", "{@html screenOutHtml}"): MARKDOWN,
     ("app/archive/checks.py", 'text(f"{query} LIMIT 1"'): (
         "Queries written out in that file; values are bound."
     ),

@@ -27,6 +27,7 @@ from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.conftest import forget_settings
 from tests.support.answer_files import bring, by_colour
+from tests.support.questions import AGE, answer_age
 
 
 def alembic(url: str, *arguments: str) -> str:
@@ -360,3 +361,22 @@ def test_downgrading_0023_leaves_links_that_the_release_before_can_read(
     assert query(url, "SELECT count(*) FROM link_parameters") == [(0,)]
     # Whoever comes again does so by their browser, as on any link.
     assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
+
+
+def test_0025_goes_down_and_up_with_people_who_answered(
+    client: TestClient, environment: dict[str, str]
+) -> None:
+    url = environment["DATABASE_URL"]
+    campaign = a_campaign(annotation={"questions_before": [AGE]})
+    answer_age(client, a_session(client, campaign), 30)
+    answer_age(client, a_session(client, campaign, "annotator-000002"), 17)
+    states = "SELECT state FROM assignment ORDER BY created_at"
+    assert query(url, states) == [("open",), ("screened_out",)]
+    migrate(url, "downgrade", "0022")
+    assert query(url, states) == [("open",), ("returned",)]
+    assert "questionnaire" not in tables(url)
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(0,)]
+    # Replies are gone with the tables, so that people are asked again.
+    answer_age(client, a_session(client, campaign), 30)
+    assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(1,)]

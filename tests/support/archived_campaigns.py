@@ -11,6 +11,7 @@ from testbed.builders import a_campaign, a_collection, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
+from tests.support.questions import AGE, answer_age
 
 N = 12
 
@@ -55,8 +56,10 @@ def _bins(client: TestClient, owner: Account) -> Campaign:
     campaign = a_campaign(
         owner, a_collection(owner, N), name="Bins", kind="bins", strategy="crowdster", budget=24,
         rounds=2, grid_size=6, ready_share=0.0, grids_per_assignment=40,
+        annotation={"questions_before": [AGE]},
     )  # fmt: skip
     who = a_session(client, campaign)
+    answer_age(client, who, 30)
     for _ in range(2):
         for _ in range(12):
             lease = a_lease(client, who)

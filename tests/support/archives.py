@@ -21,6 +21,7 @@ from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_annotation import a_session
 from tests.app.test_crowdster_strategy import run_job
 from tests.app.test_quality_control import CHECKS, work
+from tests.support.questions import AGE, answer_age
 
 Members = dict[str, bytes]
 
@@ -30,11 +31,13 @@ def a_played_campaign(client: TestClient) -> Campaign:
     owner = an_account()
     campaign = a_campaign(
         owner, name="Colours", budget=24, rounds=1, grid_size=10, grids_per_assignment=40,
-        annotation={**CHECKS, "consent": "You group *pictures*."}, settings={"n_dimensions": 2},
+        annotation={**CHECKS, "consent": "You group *pictures*.", "questions_before": [AGE]},
+        settings={"n_dimensions": 2},
     )  # fmt: skip
     for number in (1, 2):
         agreed = a_session(client, campaign, f"annotator-{number:06d}")
         client.post("/api/v1/annotate/steps", json={"step": "consent"}, headers=agreed)
+        answer_age(client, agreed, 20 + number)
     who = work(client, campaign, 18, "honest", "annotator-000001")
     remark = {"kind": "comment", "text": 'I like \\ and "quotes", =cmd() and \u00fcml\u00e4uts.'}
     assert client.post("/api/v1/annotate/remarks", json=remark, headers=who).status_code < 300

@@ -16,6 +16,8 @@ from app.annotation.models import (
     Assignment,
     ConsentAgreement,
     ConsentText,
+    Questionnaire,
+    QuestionnaireReply,
     Remark,
 )
 from app.campaigns.models import Campaign, Grid
@@ -103,6 +105,15 @@ def _answered(session: Session, campaign: Campaign) -> None:
     added(session, text)
     agreement = ConsentAgreement(annotator_id=who.id, consent_text_id=text.id, agreed_at=NOW)
     added(session, agreement)
+    question = {"key": "age", "type": "text", "title": "How old are you?"}
+    asked = Questionnaire(
+        campaign_id=campaign.id, place="before", version=1, sha256="0" * 64, questions=[question]
+    )
+    added(session, asked)
+    reply = QuestionnaireReply(
+        annotator_id=who.id, questionnaire_id=asked.id, answers={"age": "30"}, answered_at=NOW
+    )
+    added(session, reply)
 
 
 def _imported(session: Session, collection_id: UUID) -> None:

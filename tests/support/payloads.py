@@ -39,6 +39,11 @@ def each(values: Any, text: str) -> Any:
     return [text for _ in values or ()]
 
 
+def every(values: Any, text: str) -> Any:
+    """The column has a free text by each name."""
+    return dict.fromkeys(values, text)
+
+
 def under(*names: str) -> Plant:
     """Texts below these names of a JSON document, and lists of them."""
 
@@ -97,7 +102,9 @@ FREE: dict[str, Plant] = {
     "api_token.name": whole,
     "assignment.external_id": whole,
     "audit_event.details": also(name="text"),
-    "campaign.annotation": under("consent", "instructions", "thanks"),
+    "campaign.annotation": under(
+        "consent", "instructions", "thanks", "screen_out_text", "title", "help"
+    ),
     "campaign.name": whole,
     "campaign.question": whole,
     "channel_account.checked": also(
@@ -129,6 +136,8 @@ FREE: dict[str, Plant] = {
     "payment.why": whole,
     "posting.details": also(title="text", url="text", preview_url="text"),
     "posting.external_id": whole,
+    "questionnaire.questions": under("title", "help"),
+    "questionnaire_reply.answers": every,
     "recruitment.name": whole,
     "recruitment.poll_error": given,
     "recruitment.settings": of_platforms,
@@ -180,6 +189,7 @@ CLOSED: dict[str, str] = {
             "recruitment.channel",
             "recruitment.state",
             "recruitment.currency",
+            "questionnaire.place",
             "remark.kind",
             "round.state",
             "share.access",
@@ -203,8 +213,11 @@ CLOSED: dict[str, str] = {
             "api_token.prefix",
             "api_token.token_hash",
             "annotator_identity.key_hash",
+            "annotator.answered_after",
+            "annotator.answered_before",
             "annotator.consented_to",
             "consent_text.sha256",
+            "questionnaire.sha256",
             "answer.request_hash",
             "assignment.completion_code",
             "browser_session.token_hash",
@@ -238,6 +251,7 @@ CLOSED: dict[str, str] = {
             "model.metrics",
             "model.settings",
             "round.contents",
+            "questionnaire_reply.screened_out_by",
             "campaign.settings",
         ],
         NUMBERS,
@@ -272,6 +286,7 @@ UNSEEN: dict[str, str] = {
     ),
     "link_parameters.values": "in exports alone; pages call annotators by numbers",
     "consent_text.text": "in exports alone; pages show the campaign's present text",
+    "questionnaire_reply.answers": "in exports alone; pages count choices and numbers",
     "channel_call.history": "for those who look into the database after a failure",
     "posting.details": "its address stands behind a link, which is looked at for what it does",
     "submission.code": "compared; a page says whether it is right",

@@ -9,7 +9,14 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
-from app.annotation.models import Annotator, Assignment, ConsentText, Remark
+from app.annotation.models import (
+    Annotator,
+    Assignment,
+    ConsentText,
+    Questionnaire,
+    QuestionnaireReply,
+    Remark,
+)
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.campaigns.pages import sections_of
@@ -51,6 +58,7 @@ from tests.system.test_insight_page import a_sorted_campaign
 # Enough rows of a kind for all payloads to fit, however short a text may be.
 TURNS = len(PAYLOADS)
 TEXTS = {"title": "T", "description": "D"}
+QUESTION = {"key": "words", "type": "text", "title": "Words", "help": "Words"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     with transaction() as session:
         collection = session.get_one(Collection, sorted_campaign.collection_id)
     labelled = a_labelled_campaign(owner, collection=collection)
-    draft = _a_draft(owner, sorted_campaign)
+    draft = a_draft(owner, sorted_campaign)
     begun = _begun(owner, collection)
     _recruitments(owner, labelled)
     a_personal_link(owner, sorted_campaign)
@@ -124,12 +132,25 @@ def _consenting(session: Session, campaign: Campaign) -> None:
     texts = dict.fromkeys(("consent", "instructions", "thanks"), "Words")
     campaign.annotation = {**campaign.annotation, **texts}
     session.add(ConsentText(campaign_id=campaign.id, version=1, sha256="0" * 64, text="Words"))
+    asked = Questionnaire(
+        campaign_id=campaign.id, place="before", version=1, sha256="0" * 64, questions=[QUESTION]
+    )
+    session.add(asked)
+    session.flush()
+    people = select(Annotator.id).where(Annotator.campaign_id == campaign.id).limit(TURNS)
+    session.add_all(
+        QuestionnaireReply(
+            annotator_id=annotator_id, questionnaire_id=asked.id, answers={"words": "Words"},
+            answered_at=datetime.now(UTC),
+        )
+        for annotator_id in session.scalars(people)
+    )  # fmt: skip
 
 
-def _a_draft(owner: Account, campaign: Campaign) -> Campaign:
+def a_draft(owner: Account, campaign: Campaign) -> Campaign:
     plan = CampaignPlan(
         name="Draft", collection_id=campaign.collection_id, kind="grid", strategy="cen", budget=4,
-        rounds=1, grid_size=6, seed=0,
+        rounds=1, grid_size=6, seed=0, annotation={"questions_before": [QUESTION]},
     )  # fmt: skip
     with transaction() as session:
         return create_campaign(session, owner, plan)

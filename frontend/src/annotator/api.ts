@@ -8,7 +8,9 @@ import type {
   Handout,
   Practice,
   PracticeFeedback,
+  Questions,
   RemarkIn,
+  ReplyIn,
   Session,
   StageState,
   Step,
@@ -17,6 +19,7 @@ import { type Arrival, opening } from './arrival';
 import { annotatorKey } from './identity';
 import type { Size } from './pictures';
 
+export type Place = 'before' | 'after';
 export const ROOT = '/api/v1/annotate';
 export const NO_COOKIES = { credentials: 'omit' } as const;
 
@@ -75,6 +78,15 @@ export function openSession(arrival: Arrival, password = ''): Promise<Session> {
 
 export function takeStep(token: string, step: Step, consentKey: string): Promise<StageState> {
   return request('/steps', { method: 'POST', token, body: { step, consent_key: consentKey } });
+}
+
+/** The questions before or after the grids that are yet to be answered. */
+export function askedQuestions(token: string, place: Place): Promise<Questions> {
+  return request(`/questions/${place}`, { token });
+}
+
+export function sendReply(token: string, place: Place, body: ReplyIn): Promise<StageState> {
+  return request(`/questions/${place}`, { method: 'POST', token, body });
 }
 
 export function currentPractice(token: string): Promise<Practice> {

@@ -14,8 +14,9 @@ import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from 
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { Painter } from './painter';
 import type { Phase } from './phase';
-import { PracticeRun } from './practice.svelte';
+import { practise } from './practice.svelte';
 import { Presence } from './presence';
+import { ask } from './questions.svelte';
 import { isPassing, PASSING, passwordProblem, refusalOf, STARTS_OVER } from './refusals';
 import { withRetries } from './retry';
 import { sentenceOf } from './sentences';
@@ -162,7 +163,8 @@ export class Page {
   async advance(stage: StageState): Promise<void> {
     this.stage = stage;
     if (stage.stage === 'work') await this.next();
-    else if (stage.stage === 'practice') await this.practise();
+    else if (stage.stage === 'practice') this.phase = await practise(this);
+    else if (stage.stage === 'questions') this.phase = await ask(this, 'before');
     else this.phase = { name: stage.stage };
   }
 
@@ -346,18 +348,13 @@ export class Page {
     if (lease && early?.images) this.painter.expect(lease.id, early.images);
   }
 
-  private async practise(): Promise<void> {
-    const practice = await this.call(api.currentPractice);
-    const run = new PracticeRun(this, this.session!.campaign, practice);
-    this.phase = { name: 'practice', run };
-  }
-
   private async show(handout: Handout): Promise<void> {
     this.answered = handout.answered;
     this.target = handout.target;
     this.bonus = handout.bonus ?? null;
     if (handout.status === 'leased' && handout.lease) await this.work(handout.lease);
     else if (handout.status === 'done' || handout.status === 'stopped') this.finish(handout);
+    else if (handout.status === 'questions') this.phase = await ask(this, 'after');
     else if (handout.status === 'warning') this.phase = { name: 'warning' };
     else {
       this.phase = { name: handout.status === 'paused' ? 'paused' : 'waiting' };

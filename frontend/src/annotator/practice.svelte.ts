@@ -1,9 +1,10 @@
 /** Practice: grids with a known answer, and what the annotator is told about theirs. */
 import type { CampaignForAnnotators, Practice, PracticeFeedback } from '../api/types';
-import { tryPractice } from './api';
+import { currentPractice, tryPractice } from './api';
 import type { Board } from './board.svelte';
 import { newBoard } from './kinds';
 import type { Page } from './page.svelte';
+import type { Phase } from './phase';
 
 const NOT_STARTED = { draft: null, version: 0, elapsed: 0, trace: [] };
 
@@ -58,4 +59,10 @@ export class PracticeRun {
     if (state && this.isOver) await this.page.attempt(() => this.page.advance(state));
     else this.feedback = null;
   }
+}
+
+/** Shows the next practice grid. */
+export async function practise(page: Page): Promise<Phase> {
+  const practice = await page.call(currentPractice);
+  return { name: 'practice', run: new PracticeRun(page, page.session!.campaign, practice) };
 }

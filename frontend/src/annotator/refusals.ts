@@ -99,6 +99,7 @@ export function isPassing(error: ApiError): boolean {
 export const STARTS_OVER = new Map<string, Notice | null>([
   ['not_prepared', null],
   ['consent_changed', { key: 'consent_changed' }],
+  ['questions_changed', { key: 'questions_changed' }],
 ]);
 
 /** Notices that the next call that succeeds takes away. */

@@ -22,6 +22,13 @@ export type AnswerOut = Schemas['AnswerOut'];
 export type StageState = Schemas['StageOut'];
 export type Step = Schemas['StepIn']['step'];
 export type Practice = Schemas['PracticeOut'];
+export type Questions = Schemas['QuestionsOut'];
+/** As a requester sees it, with the rules that screen people out. */
+export type Question = NonNullable<Schemas['AnnotationSettings']['questions_before']>[number];
+export type AnsweredQuestion = Schemas['AnsweredQuestionOut'];
+export type Differences = Schemas['AnswerDifferencesOut'];
+export type AskedQuestion = Questions['questions'][number];
+export type ReplyIn = Schemas['ReplyIn'];
 export type PracticeFeedback = Schemas['PracticeFeedback'];
 export type RemarkIn = Schemas['RemarkIn'];
 export type AnnotatorScore = Schemas['AnnotatorScore'];

@@ -103,7 +103,7 @@ def completion_codes(places: int, settings: ProlificSettings) -> list[dict[str, 
         _code("NO_CONSENT", _return("Did not agree to take part")),
     ]
     if settings.screen_out_cents is None:
-        return [*codes, _code("SCREENED_OUT", _return("The practice task was not passed"))]
+        return [*codes, _code("SCREENED_OUT", _return("The study continues with other people"))]
     paid: dict[str, object] = {
         "action": "FIXED_SCREEN_OUT_PAYMENT",
         "fixed_screen_out_reward": settings.screen_out_cents,

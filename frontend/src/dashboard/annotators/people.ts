@@ -8,14 +8,14 @@ function people(n: number): string {
 /** What is kept, of how many, and until when. */
 export function keptText({ people: n, unsettled, until }: KnownPeople): string {
   if (n === 0) return 'No identities are stored.';
-  const kept = `The platform id, or the name on your list, of ${people(n)} is stored so that you can pay them.`;
+  const kept = `The platform id, the name on your list, or the answers to your questions, of ${people(n)} is stored.`;
   const open =
     unsettled > 0
       ? ` ${unsettled.toLocaleString('en')} of them still have open work or payments.`
       : '';
   const end =
     until === null ? '' : ` They are forgotten automatically after ${until.slice(0, 10)}.`;
-  return `${kept}${open}${end} Answers are stored by number only and are kept.`;
+  return `${kept}${open}${end} Answers to grids are stored by number only and are kept.`;
 }
 
 export function forgottenText({ forgotten, kept }: Forgotten): string {
