@@ -56,6 +56,7 @@ from app.recruitment import planning_routes as recruiting
 from app.recruitment import routes as recruitment
 from app.recruitment.channels.mturk_sites import frame_ancestors
 from app.results import (
+    class_label_routes,
     clustering_routes,
     downloads,
     explore_routes,
@@ -134,6 +135,7 @@ def create_app() -> FastAPI:
         clustering_routes.api,
         membership_routes.api,
         label_routes.api,
+        class_label_routes.api,
         maps.api,
         downloads.api,
         planning.api,

@@ -14,7 +14,7 @@ from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.media import image_url
 from app.core.errors import NotFound
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 Role = Literal["ask", "gold", "repeat"]
 
@@ -113,7 +113,7 @@ def answers_of(
 def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) -> Replay:
     images = images_at(session, campaign, grid.images)
     urls = [image_url(image) for image in images]
-    choices = list(get_kind(campaign.kind).choices)
+    choices = list(kind_of(campaign).choices)
     return Replay(urls=urls, choices=choices, device=answer.device, trace=answer.trace)
 
 

@@ -18,7 +18,7 @@ from app.collections.models import Collection
 from app.collections.service import list_collections
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession, templates
-from app.kinds import AnswerForm, all_kinds, get_kind
+from app.kinds import AnswerForm, all_kinds, kind_of
 from app.strategies import all_strategies, get_strategy
 
 pages = APIRouter(include_in_schema=False)
@@ -143,7 +143,7 @@ def section_page(
     context = {
         **frame_context(session, account, campaign, section),
         "section": SECTIONS[section],
-        "form": get_kind(campaign.kind).form,
+        "form": kind_of(campaign).form,
         "shares": list_shares(session, campaign),
     }
     return templates.TemplateResponse(request, "campaigns/section.html", context)
@@ -151,7 +151,7 @@ def section_page(
 
 def sections_of(campaign: Campaign) -> dict[str, Section]:
     """Return the pages that make sense for the campaign's answers, apart from the monitor."""
-    form = get_kind(campaign.kind).form
+    form = kind_of(campaign).form
     return {name: page for name, page in SECTIONS.items() if page.form in (None, form)}
 
 
@@ -164,7 +164,7 @@ def frame_context(
         "account": account,
         "campaign": campaign,
         "collection": session.get_one(Collection, campaign.collection_id),
-        "kind": get_kind(campaign.kind),
+        "kind": kind_of(campaign),
         "strategy": get_strategy(campaign.strategy),
         "access": access_of(session, account, campaign),
         "sections": sections_of(campaign),
