@@ -30,18 +30,20 @@ class Section:
 
     island: its name in dashboard.ts.
     form: the only form of answers for which the page makes sense, if there is one.
+    of_classes: the island's name if annotators choose from the requester's classes, if that differs.
     """
 
     title: str
     island: str
     form: AnswerForm | None = None
+    of_classes: str | None = None
 
 
 # In the order of the navigation, after the monitor.
 SECTIONS = {
     "recruit": Section("Recruit", "recruit"),
     "map": Section("Map", "map"),
-    "labels": Section("Labels", "labels", "votes"),
+    "labels": Section("Labels", "labels", "votes", of_classes="classes"),
     "attributes": Section("Attributes", "attributes", "groupings"),
     "clusters": Section("Clusters", "clusters", "groupings"),
     "compare": Section("Compare", "compare"),
@@ -140,10 +142,11 @@ def section_page(
     campaign = service.get_campaign(session, account, campaign_id)
     if section not in sections_of(campaign):
         raise NotFound("This campaign has no such page.")
+    page, kind = SECTIONS[section], kind_of(campaign)
     context = {
         **frame_context(session, account, campaign, section),
-        "section": SECTIONS[section],
-        "form": kind_of(campaign).form,
+        "island": (kind.asks_for_classes and page.of_classes) or page.island,
+        "form": kind.form,
         "shares": list_shares(session, campaign),
     }
     return templates.TemplateResponse(request, "campaigns/section.html", context)

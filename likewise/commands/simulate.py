@@ -97,9 +97,7 @@ def run_market(
     with transaction() as session:
         campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(
-            read_images(session, campaign_row), names, traits, kind_of(campaign_row)
-        )
+        crowd = make_crowd(read_images(session, campaign_row), names, traits, kind_of(campaign_row))
         links = frozenset(
             link_of(recruitment) for recruitment in list_recruitments(session, campaign_row)
         )
@@ -149,9 +147,7 @@ def run_crowd(
     with transaction() as session:
         campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(
-            read_images(session, campaign_row), names, traits, kind_of(campaign_row)
-        )
+        crowd = make_crowd(read_images(session, campaign_row), names, traits, kind_of(campaign_row))
         link = annotator_link(campaign_row, "").removeprefix("/a/")
     run = CrowdRun(
         base_url=get_settings().base_url,
