@@ -147,10 +147,13 @@ def report(rows: list[Row]) -> list[str]:
     lines = [
         "# Classes, measured",
         "",
-        "`python -m bench.classes --data FOLDER`; mean ± sd over seeds. *Right*: the share of",
-        "labels of the items with votes. *Expected*: the share that the method's own probabilities",
-        "say. *Unseen*: the share of right labels of other items, by our classifier, or by logistic",
-        "regression on the method's labels. *Fit* is in core seconds.",
+        "`python -m bench.classes --data FOLDER`; mean ± sd over seeds.",
+        "",
+        "- *right*: the share of right labels of the items with votes",
+        "- *expected*: the share that the method's own probabilities say",
+        "- *unseen*: the share of right labels of other items, by our classifier, or by logistic",
+        "  regression on the method's labels",
+        "- *fit*: core seconds, on a machine that did other work too",
     ]
     for part in distinct(rows, "part"):
         own = of(rows, part=part)

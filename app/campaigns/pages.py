@@ -30,7 +30,7 @@ class Section:
 
     island: its name in dashboard.ts.
     form: the only form of answers for which the page makes sense, if there is one.
-    of_classes: the island's name if annotators choose from the requester's classes, if that differs.
+    of_classes: the island's name if annotators choose from the requester's classes.
     """
 
     title: str

@@ -23,7 +23,8 @@ VOTE_COLUMNS = ("image", "filename", "annotator", "round", "submitted_at", "vote
 
 
 def votes_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
-    """Yield one line per image and annotator, with the annotator's last vote by name."""
+    """Yield one line per image and annotator, with the annotator's last vote by name; only the
+    header for kinds in which people don't vote."""
     yield from in_pieces(_lines(session, campaign))
 
 
@@ -34,6 +35,8 @@ def _lines(session: Session, campaign: Campaign) -> Iterator[bytes]:
     n_several = len(kind.choices) if len(kind.group_names) > len(kind.choices) else 0
     each = [f"is {name}" for name in kind.choices[:n_several]]
     yield csv_line([*VOTE_COLUMNS, *map(neutral, each)]).encode()
+    if kind.form != "votes":
+        return
     rows = session.execute(_last_votes(campaign).execution_options(yield_per=5_000))
     for image, annotator, number, at, group in rows:
         bits = "".join(f",{group >> k & 1}" for k in range(n_several))

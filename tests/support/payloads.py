@@ -98,6 +98,7 @@ FREE: dict[str, Plant] = {
     "assignment.external_id": whole,
     "audit_event.details": also(name="text"),
     "campaign.annotation": under("consent", "instructions", "thanks"),
+    "campaign.classes": each,
     "campaign.name": whole,
     "campaign.question": whole,
     "channel_account.checked": also(
@@ -269,6 +270,7 @@ UNSEEN: dict[str, str] = {
         ["payment.external_id", "posting.external_id"],
         "by what a platform calls it, which the program asks it with",
     ),
+    "campaign.classes": "none of the campaigns here has classes",
     "consent_text.text": "in exports alone; pages show the campaign's present text",
     "channel_call.history": "for those who look into the database after a failure",
     "posting.details": "its address stands behind a link, which is looked at for what it does",

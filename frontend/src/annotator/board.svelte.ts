@@ -27,7 +27,10 @@ export interface Held {
 }
 
 /** What distinguishes a group besides its colour. */
-export type Look = { icon: IconName; text?: never } | { icon?: never; text: string };
+export type Look =
+  | { icon: IconName; text?: never; number?: never }
+  // Its number is drawn by the style sheet: names that screen readers say do not contain it.
+  | { icon?: never; text: string; number?: number };
 
 /** What an image shows of a group that it is in. */
 export interface Mark {

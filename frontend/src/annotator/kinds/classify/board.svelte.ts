@@ -15,7 +15,7 @@ export class ClassBoard extends Board {
   }
 
   override lookOf(group: number): Look {
-    return { text: `${group + 1} ${this.placeOf(group)}` };
+    return { text: this.placeOf(group), number: group + 1 };
   }
 
   override knownLookOf(group: number): Look {

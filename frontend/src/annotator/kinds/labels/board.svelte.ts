@@ -1,7 +1,7 @@
 import type { AnswerIn, CampaignForAnnotators } from '../../../api/types';
 import type { Confirmation, Mark } from '../../board.svelte';
 import { type Grouping, LEFT, withGroups } from '../../grouping';
-import { type Key, list, t } from '../../texts';
+import { type Key, t } from '../../texts';
 import { ClassBoard } from '../classify/board.svelte';
 import { labelsIn, switched } from './masks';
 
@@ -22,7 +22,7 @@ export class LabelBoard extends ClassBoard {
     if (labels.length === 0) return [{ look: { icon: 'clear' }, colour: 'several' }];
     const named = labels.length <= MOST_NAMED;
     return labels.map((label) => ({
-      look: named ? this.lookOf(label) : { text: String(label + 1) },
+      look: named ? this.lookOf(label) : { text: '', number: label + 1 },
       colour: label,
     }));
   }
@@ -108,6 +108,6 @@ export class LabelBoard extends ClassBoard {
 
   private namesOf(mask: number): string {
     const names = labelsIn(mask).map((label) => this.placeOf(label));
-    return names.length > 0 ? list(names) : t('no_label');
+    return names.join(', ') || t('no_label');
   }
 }
