@@ -181,9 +181,9 @@ def test_two_classes_are_heard_as_yes_and_no() -> None:
     even = np.full(len(votes), 0.5)
     yes = hear(votes, even)
     two = hear_classes(votes, np.stack([even, even], axis=1))
-    assert two.probability[:, 1] == pytest.approx(yes.probability, abs=0.02)
-    assert two.confusion[:, 1, 1] == pytest.approx(yes.sensitivity, abs=0.02)
-    assert two.confusion[:, 0, 0] == pytest.approx(yes.specificity, abs=0.02)
+    assert two.probability[:, 1] == pytest.approx(yes.probability, abs=1e-9)
+    assert two.confusion[:, 1, 1] == pytest.approx(yes.sensitivity, abs=1e-9)
+    assert two.confusion[:, 0, 0] == pytest.approx(yes.specificity, abs=1e-9)
 
 
 # --- models of K classes ---------------------------------------------------------------------
