@@ -69,10 +69,10 @@ def hear_classes(
         if scaled and len(asked):
             scale = _scale_to(logs[asked], probability[asked], scale)
         # (votes, K): what each vote says for each class.
-        said = np.log(confusion)[who, :, vote]
+        evidence = np.log(confusion)[who, :, vote]
         expected = scaled_logs(logs, scale)
         for number in range(n_classes):
-            expected[:, number] += np.bincount(item, said[:, number], len(given))
+            expected[:, number] += np.bincount(item, evidence[:, number], len(given))
         updated = softmax(expected, axis=1)
         moved = float(np.abs(updated - probability).max(initial=0.0))
         probability = updated
@@ -101,10 +101,10 @@ def _scale_to(logs: FloatArray, probability: FloatArray, scale: FloatArray) -> F
         return float(value), gradient
 
     bounds = [(0.0, None)] + [(None, None)] * logs.shape[1]
-    found = minimize(
+    optimum = minimize(
         loss, scale, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 5}
     )
-    return np.asarray(found.x, np.float64)
+    return np.asarray(optimum.x, np.float64)
 
 
 def _smoothed_majority(before: FloatArray, item: IntArray, vote: IntArray) -> FloatArray:

@@ -86,12 +86,12 @@ class ClassLabels:
         it. NaN for a class that hardly any image is expected to have."""
         chances, chosen = self.probability, self.chosen()
         has = chances.sum(axis=0)
-        found = (chances * chosen).sum(axis=0) / np.maximum(has, 1e-9)
+        recall = (chances * chosen).sum(axis=0) / np.maximum(has, 1e-9)
         if self.can_have_several:
             lacks = (1 - chances).sum(axis=0)
             rejected = ((1 - chances) * ~chosen).sum(axis=0) / np.maximum(lacks, 1e-9)
-            found = np.where(lacks < LEAST_EXPECTED, found, (found + rejected) / 2)
-        return np.where(has < LEAST_EXPECTED, np.nan, found)
+            recall = np.where(lacks < LEAST_EXPECTED, recall, (recall + rejected) / 2)
+        return np.where(has < LEAST_EXPECTED, np.nan, recall)
 
     def likeliest_first(self, number: int) -> NDArray[np.int64]:
         """Return (N,) positions, those that most certainly have class `number` first."""

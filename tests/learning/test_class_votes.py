@@ -97,21 +97,21 @@ def test_kappa_of_two_classes_is_that_of_yes_and_no() -> None:
     for _ in range(50):
         known, given = rng.integers(2, size=(2, 12))
         expected = ballot_agreement(known, given)
-        found = class_agreement(known, given)
+        of_classes = class_agreement(known, given)
         if expected is None:
-            assert found is None
+            assert of_classes is None
             continue
-        assert found is not None
-        assert found.value == pytest.approx(expected.value)
-        assert found.chance == pytest.approx(expected.chance)
+        assert of_classes is not None
+        assert of_classes.value == pytest.approx(expected.value)
+        assert of_classes.chance == pytest.approx(expected.chance)
 
 
 def test_kappa_of_one_label_is_that_of_two_classes() -> None:
     known, given = [0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 1]
-    one, two = label_agreement(known, given, 1), class_agreement(known, given)
-    assert one is not None
-    assert two is not None
-    assert (one.value, one.chance) == pytest.approx((two.value, two.chance))
+    label, classes = label_agreement(known, given, 1), class_agreement(known, given)
+    assert label is not None
+    assert classes is not None
+    assert (label.value, label.chance) == pytest.approx((classes.value, classes.chance))
 
 
 @pytest.mark.parametrize("n_labels", [0, 3])
@@ -119,7 +119,7 @@ def test_the_deviation_is_that_of_random_answers(n_labels: int) -> None:
     rng = np.random.default_rng(1)
     known = rng.integers(8 if n_labels else 4, size=24)
     given = rng.integers(8 if n_labels else 4, size=24)
-    found = []
+    agreements = []
     for _ in range(3_000):
         shuffled = rng.permutation(given)
         agreement = (
@@ -128,10 +128,10 @@ def test_the_deviation_is_that_of_random_answers(n_labels: int) -> None:
             else class_agreement(known, shuffled)
         )
         assert agreement is not None
-        found.append(agreement)
-    values = np.array([one.value for one in found])
+        agreements.append(agreement)
+    values = np.array([agreement.value for agreement in agreements])
     assert abs(values.mean()) < 4 * values.std() / 3_000**0.5
-    assert values.std() == pytest.approx(found[0].chance, rel=0.06)
+    assert values.std() == pytest.approx(agreements[0].chance, rel=0.06)
 
 
 def test_what_cannot_be_compared() -> None:
@@ -235,10 +235,10 @@ def test_votes_and_classifier_are_right_more_often_than_votes_alone() -> None:
             chosen = aggregate_classes(votes, 4, method).probability.argmax(axis=1)
             right.setdefault(method, []).append(float((chosen == truth).mean()))
         model = CrowdClasses(4, classifier=QUICK, random_state=seed).fit(features, votes)
-        found = float((model.probability_.argmax(axis=1) == truth).mean())
-        right.setdefault("ours", []).append(found)
+        share = float((model.probability_.argmax(axis=1) == truth).mean())
+        right.setdefault("ours", []).append(share)
         # The model knows how good it is.
-        assert model.probability_.max(axis=1).mean() == pytest.approx(found, abs=0.06)
+        assert model.probability_.max(axis=1).mean() == pytest.approx(share, abs=0.06)
     means = {name: np.mean(values) for name, values in right.items()}
     assert means["dawid_skene"] >= means["majority"] - 0.01, means
     assert means["ours"] > max(means[method] for method in METHODS) + 0.02, means
