@@ -10,10 +10,15 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
+from app.accounts.models import Account
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.database import transaction
+from app.core.errors import InvalidInput
 from app.kinds import kind_of
+from app.planning.crowd import CrowdTraits, make_crowd, read_groupings, read_images
+from app.planning.dry_run import play as dry_run
+from app.planning.service import design_of
 from app.results.class_labels import read_class_labels
 from app.results.service import get_model
 from learning.class_ballots import masks_of
@@ -87,8 +92,6 @@ def lines_of(client: TestClient, campaign: Campaign, name: str) -> list[dict[str
 
 
 def owner_signed_in(client: TestClient, campaign: Campaign) -> None:
-    from app.accounts.models import Account
-
     with transaction() as session:
         owner = session.get_one(Account, campaign.owner_id)
     sign_in(client, owner)
@@ -275,14 +278,32 @@ def test_known_labels_from_a_list(client: TestClient) -> None:
     words = ["even; three", "", "even", "three", "Even;never", "never"]
     rows = [f"a,image-{k:03d}.png,{word}" for k, word in enumerate(words)]
     table = "\n".join(["grid,filename,group", *rows])
-    added = client.post(
-        f"{path}/known-answers", content=table, headers={"Content-Type": "text/csv"}
-    )
-    if added.status_code >= 400:
-        added = client.post(f"{path}/known-answers", files={"file": ("known.csv", table)})
+    files = {"file": ("known.csv", table)}
+    added = client.post(f"{path}/known-answers", files=files)
     assert added.is_success, added.text
     with transaction() as session:
         assert session.scalars(select(Grid.truth)).one() == [3, 0, 1, 2, 5, 4]
-    wrong = table.replace("even; three", "even; four")
-    refused = client.post(f"{path}/known-answers", files={"file": ("known.csv", wrong)})
-    assert "labels separated by ';'" in refused.text or refused.status_code >= 400
+    wrong = {"file": ("known.csv", table.replace("even; three", "even; four"))}
+    refused = client.post(f"{path}/known-answers", files=wrong)
+    assert refused.status_code == 422
+    assert "Line 2: The group must be labels separated by ';'" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["classify", "labels"])
+def test_a_dry_run_predicts_what_answers_find(environment: dict[str, str], kind: str) -> None:
+    campaign = a_class_campaign(kind, classes=CLASSES)
+    with transaction() as session:
+        row = session.get_one(Campaign, campaign.id)
+        design, table = design_of(row), read_images(session, row)
+        assert read_groupings(session, row).usual == ["imagined"]
+    features = np.array(table.features, np.float64)
+    crowd = make_crowd(table, ["colour"], CrowdTraits(4, 0.1), kind_of(campaign))
+    played = dry_run(design, crowd, 12, 0, features)
+    assert played.points[-1].right > 0.85
+    imagined = make_crowd(table, ["imagined"], CrowdTraits(4, 0.1), kind_of(campaign))
+    assert imagined.n_images == N
+    with pytest.raises(InvalidInput, match="names of classes"):
+        make_crowd(table, ["colour=red"], CrowdTraits(4, 0.1), kind_of(campaign))
+    others = kind_of(campaign).with_classes(["pink", "grey"])
+    with pytest.raises(InvalidInput, match="These are not: 'blue', 'green', 'red'"):
+        make_crowd(table, ["colour"], CrowdTraits(4, 0.1), others)
