@@ -57,6 +57,7 @@ from app.recruitment import routes as recruitment
 from app.recruitment.channels.mturk.sites import frame_ancestors
 from app.recruitment.channels.registry import all_channels
 from app.results import (
+    class_label_routes,
     clustering_routes,
     downloads,
     explore_routes,
@@ -137,6 +138,7 @@ def create_app() -> FastAPI:
         clustering_routes.api,
         membership_routes.api,
         label_routes.api,
+        class_label_routes.api,
         maps.api,
         downloads.api,
         planning.api,

@@ -69,7 +69,7 @@ class CrowdLabels(Estimator):
             n_yes = (given == 1).sum() + 1.0
             base = n_yes / ((given >= 0).sum() + 2.0)
             self.prior_: FloatArray = np.full(len(features), base)
-            self.embedding_ = _standardised(features)
+            self.embedding_ = standardised(features)
         else:
             self.prior_ = self._cross_fitted(self.classifier_, features, given, assured, tell)
             self.embedding_ = self.classifier_.transform(features)
@@ -197,7 +197,8 @@ def _log_odds(chance: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(chance, 1e-6, 1 - 1e-6)), np.float64)
 
 
-def _standardised(features: FloatArray) -> FloatArray:
+def standardised(features: FloatArray) -> FloatArray:
+    """(n, d) features with mean 0 and deviation 1; constant ones are left out."""
     flat = np.asarray(features, np.float64).reshape(len(features), -1)
     spread = flat.std(axis=0)
     varied = spread > 0

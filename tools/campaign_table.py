@@ -22,7 +22,7 @@ def _row(name: str, field: FieldInfo) -> str:
         field.title,
         f"`{name}`",
         # The kind, the strategy and the settings have their own defaults.
-        "automatic" if default in (None, {}) else default,
+        "automatic" if default in (None, {}) else default if default != [] else "none",
         str(RANGES.get(name, "")),
         "yes" if name in CHANGEABLE else "no",
         field.description,

@@ -28,7 +28,7 @@ from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 
 class UnknownImages(InvalidInput):
@@ -91,10 +91,11 @@ def submit_answer(
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
         return answer, assignment
-    groups = aligned_groups(grid, submission, campaign.max_groups)
+    kind = kind_of(campaign)
+    groups = aligned_groups(grid, submission, kind.n_groups(campaign.max_groups))
     unseen = sorted({*submission.unseen, *reported})
     pairs = zip(grid.images, groups, strict=True)
-    problem = get_kind(campaign.kind).problem_of([g for image, g in pairs if image not in unseen])
+    problem = kind.problem_of([g for image, g in pairs if image not in unseen])
     if problem is not None:
         raise BadGroups(problem)
     _store(session, answer, grid, groups, submission, idempotency_key)

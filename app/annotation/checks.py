@@ -14,7 +14,7 @@ from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.known import known_grid
 from app.campaigns.models import Campaign, Grid
 from app.core.security import pseudonym
-from app.kinds import get_kind
+from app.kinds import kind_of
 from learning.quality import Agreement
 
 FINISHED = ("submitted", "surplus")
@@ -133,7 +133,7 @@ def _repeat(session: Session, who: AnnotatorSession, index: int) -> Grid | None:
         role="repeat",
         repeats=original.id,
         number=0,
-        images=get_kind(who.campaign.kind).in_another_order(original.images, rng),
+        images=kind_of(who.campaign).in_another_order(original.images, rng),
         wanted=1,
     )
     session.add(grid)
@@ -147,7 +147,7 @@ def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) ->
     given = dict(zip(grid.images, answer.groups or [], strict=True))
     if grid.truth is not None:
         seen = [k for k, image in enumerate(grid.images) if image not in answer.unseen]
-        by = get_kind(campaign.kind).agreement
+        by = kind_of(campaign).agreement
         return by([grid.truth[k] for k in seen], [given[grid.images[k]] for k in seen])
     if grid.repeats is None:
         return None
@@ -165,5 +165,5 @@ def compare(session: Session, campaign: Campaign, grid: Grid, answer: Answer) ->
         for image, group in zip(images, earlier.groups, strict=True)
         if image not in unseen
     ]
-    consistent = get_kind(campaign.kind).consistency
+    consistent = kind_of(campaign).consistency
     return consistent([group for group, _ in pairs], [other for _, other in pairs])

@@ -32,7 +32,7 @@ from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 PAUSED_SECONDS = 20
 # How many free grids must remain for others before a grid is leased ahead.
@@ -228,7 +228,7 @@ def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> G
     """Return a grid of the round that nobody is working on, with its row locked."""
     free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
     candidates = select(Grid).where(_unfilled(who, round_), free)
-    if get_kind(who.campaign.kind).prefers_new_images:
+    if kind_of(who.campaign).prefers_new_images:
         # Only the first grids are searched for one with most new images, because every claim would
         # otherwise read the whole round.
         first = select(Grid.id).where(_unfilled(who, round_), free).order_by(Grid.number)
@@ -249,7 +249,7 @@ def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> G
 def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
     """SQL: the order in which grids are assigned: by number or, for kinds that prefer it, first
     those with the fewest images that the annotator has seen."""
-    if not get_kind(who.campaign.kind).prefers_new_images:
+    if not kind_of(who.campaign).prefers_new_images:
         return [Grid.number.expression]
     seen = aliased(Grid)
     mine = (

@@ -8,7 +8,7 @@ from app.annotation.sessions import AnnotatorSession, practice_number, stage
 from app.campaigns.known import practice_grid
 from app.campaigns.models import Grid
 from app.core.errors import Conflict, NotFound
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 
 def current_practice(session: Session, who: AnnotatorSession) -> tuple[int, Grid, int]:
@@ -69,5 +69,5 @@ def _compared(
         )
     known = dict(zip(grid.images, grid.truth or [], strict=True))
     truth = [known[image] for image in images]
-    agreement = get_kind(who.campaign.kind).agreement(truth, groups)
+    agreement = kind_of(who.campaign).agreement(truth, groups)
     return (0.0 if agreement is None else agreement.value), truth

@@ -14,7 +14,7 @@ from app.campaigns.questions import Question
 from app.campaigns.questions import key_of as questions_key
 from app.collections.media import image_url
 from app.core.markdown import render_markdown
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 
 def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnnotators:
@@ -22,7 +22,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
     not the campaign's own reward."""
     paying = pay or campaign
     settings = annotation_of(campaign.annotation)
-    kind = get_kind(campaign.kind)
+    kind = kind_of(campaign)
     return CampaignForAnnotators(
         id=campaign.id,
         name=campaign.name,
@@ -30,6 +30,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
         interface=kind.interface,
         question=campaign.question,
         max_groups=campaign.max_groups,
+        classes=list(kind.choices) if kind.asks_for_classes else [],
         grid_size=campaign.grid_size,
         columns=kind.columns,
         descriptions=kind.descriptions_of(settings.descriptions),

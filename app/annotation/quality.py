@@ -27,7 +27,7 @@ from app.core.database import locked
 from app.core.errors import NotFound
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
-from app.kinds import get_kind
+from app.kinds import kind_of
 from learning.quality import (
     Agreement,
     Enough,
@@ -88,7 +88,7 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     n_one_group = _n_flat(campaign, work)
     n_flat = sum(answer.role == "gold" and is_one_group(answer.groups) for answer in work)
     checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    needed = get_kind(campaign.kind).checks_needed
+    needed = kind_of(campaign).checks_needed
     reached = verdict(checks, len(work), n_one_group, needed)
     due = deserves(reached, checks, n_flat, needed)
     for measure in annotation_of(campaign.annotation).measures:
@@ -101,12 +101,12 @@ def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Ve
     """Return how an annotator's gold grids and repeats look, over all their work."""
     work = list(_work(session, campaign, annotator.id))
     checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
-    needed = get_kind(campaign.kind).checks_needed
+    needed = kind_of(campaign).checks_needed
     return verdict(checks, len(work), _n_flat(campaign, work), needed)
 
 
 def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
-    is_flat = get_kind(campaign.kind).is_flat
+    is_flat = kind_of(campaign).is_flat
     return sum(is_flat(answer.groups) for answer in work)
 
 
@@ -139,7 +139,7 @@ class _Tallies:
 
 def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     """Return the scores of all annotators with a finished answer, by number."""
-    by = get_kind(campaign.kind)
+    by = kind_of(campaign)
     tallies: dict[UUID, _Tallies] = defaultdict(_Tallies)
     # Answers are read grid by grid, because they are compared within a grid, so that millions of
     # them need no memory.

@@ -14,7 +14,7 @@ from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.media import image_url
 from app.core.errors import NotFound
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 Role = Literal["ask", "gold", "repeat"]
 
@@ -23,11 +23,14 @@ class Replay(BaseModel):
     """How an answer was made, with the trace as the page sent it (docs/annotator-api.md).
 
     `urls[k]` is the address of `images[k]`. `choices` has the names of the groups if they are
-    votes.
+    votes for yes or no. `classes` has the names that annotators choose from, if the requester gives
+    them; if `several` is true, groups are bit masks of them.
     """
 
     urls: list[str]
     choices: list[str]
+    classes: list[str]
+    several: bool
     device: dict[str, Any] | None
     trace: list[Any]
 
@@ -113,8 +116,15 @@ def answers_of(
 def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) -> Replay:
     images = images_at(session, campaign, grid.images)
     urls = [image_url(image) for image in images]
-    choices = list(get_kind(campaign.kind).choices)
-    return Replay(urls=urls, choices=choices, device=answer.device, trace=answer.trace)
+    kind = kind_of(campaign)
+    return Replay(
+        urls=urls,
+        choices=[] if kind.asks_for_classes else list(kind.choices),
+        classes=campaign.classes,
+        several=kind.n_groups(campaign.max_groups) > campaign.max_groups,
+        device=answer.device,
+        trace=answer.trace,
+    )
 
 
 def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:

@@ -18,7 +18,7 @@ from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign
 from app.campaigns.questions import Place
 from app.core.security import pseudonym
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 N_COLOURS = 10
 
@@ -106,7 +106,7 @@ def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) ->
         images=leased_images(session, campaign, grid.images),
         expires_at=lease.lease_expires_at,
         # Groups that always have the same names always have the same colours.
-        first_colour=0 if get_kind(campaign.kind).choices else lease.id.int % N_COLOURS,
+        first_colour=0 if kind_of(campaign).choices else lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,
     )

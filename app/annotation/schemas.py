@@ -31,7 +31,8 @@ class CampaignForAnnotators(BaseModel):
     """What annotators see of a campaign. The requester's texts are safe HTML; the page uses its own
     text if one is empty. `consent_key` recognises the consent text. `interface` is how the page
     lets people answer; several kinds may have the same. Groups of `select` are votes: 0 yes, 1 no,
-    2 unsure."""
+    2 unsure. Groups of `classify` are numbers of `classes`, and -1 if the annotator can't tell.
+    Groups of `labels` are bit masks: bit `k` is set if the image has label `k` of `classes`."""
 
     id: UUID
     name: str
@@ -39,6 +40,7 @@ class CampaignForAnnotators(BaseModel):
     interface: str
     question: str
     max_groups: int
+    classes: list[str]
     grid_size: int
     columns: int
     descriptions: Descriptions

@@ -23,7 +23,7 @@ from app.core.bodies import StrictRoute, takes, uploads
 from app.core.errors import LikewiseError
 from app.core.heavy import heavy
 from app.core.web import DatabaseSession, templates
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
@@ -119,7 +119,7 @@ def _page(
         "error": error,
         "values": {**AnnotationSettings().model_dump(), **values},
         "fields": AnnotationSettings.model_json_schema()["properties"],
-        "needs_known_value": get_kind(campaign.kind).needs_known_value,
+        "needs_known_value": kind_of(campaign).needs_known_value,
         "attributes": attribute_names(session, collection),
         "n_known": session.scalar(listed) or 0,
     }

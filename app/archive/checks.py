@@ -28,11 +28,11 @@ from app.archive.shapes import misshapen
 from app.archive.tables import ARCHIVED, Archived, belongs
 from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.models import Campaign
-from app.campaigns.plan import check_ranges
+from app.campaigns.plan import check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.service import check_budget
 from app.core.errors import InvalidInput
-from app.kinds import get_kind
+from app.kinds import get_kind, kind_of
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
@@ -181,7 +181,8 @@ def check_pages(session: Session, campaign: Campaign) -> None:
     """Raise DamagedArchive if the campaign's pages could not be shown, InvalidInput if this server
     does not know its kind, its strategy or its settings."""
     check_numbers(campaign)
-    kind = get_kind(campaign.kind)
+    campaign.classes = checked_classes(get_kind(campaign.kind), campaign.classes)
+    kind = kind_of(campaign)
     kind.check_grid_size(campaign.grid_size)
     kind.checked_max_groups(campaign.max_groups)
     campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)

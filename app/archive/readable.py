@@ -16,7 +16,8 @@ from app.annotation.records import AnswerRecord, answers_of
 from app.archive.errors import DamagedArchive
 from app.campaigns.models import Campaign
 from app.core.errors import NotFound
-from app.results import labels, own_clusters
+from app.results import class_labels, labels, own_clusters
+from app.results.class_label_schemas import ClassQualityOut, ClassVoterOut
 from app.results.clusterings import list_clusterings
 from app.results.explore_schemas import ClusteringOut
 from app.results.insight import read_insight, tells_attributes
@@ -53,6 +54,9 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
     if own_clusters.tells_clusters(model):
         with _readable(f"clusters of model {model.version}"):
             _check_own_clusters(session, campaign, model)
+    if class_labels.tells_class_labels(model):
+        with _readable(f"classes of model {model.version}"):
+            _check_class_labels(session, campaign, model)
     if labels.tells_labels(model):
         with _readable(f"labels of model {model.version}"):
             _check_labels(session, campaign, model)
@@ -88,6 +92,19 @@ def _check_labels(session: Session, campaign: Campaign, model: Model) -> None:
     else:
         gold, n_images = labels.read_gold(session, campaign, model_labels), len(model_labels)
     LabelQualityOut.of(model, labels.vote_insight(model), n_images, gold)
+
+
+def _check_class_labels(session: Session, campaign: Campaign, model: Model) -> None:
+    try:
+        model_labels = class_labels.read_class_labels(campaign, model)
+    except NotFound:
+        # Pages report this.
+        for voter in class_labels.class_insight(model)["voters"]:
+            ClassVoterOut(**voter)
+        return
+    gold = class_labels.read_gold_classes(session, campaign, model_labels)
+    insight = class_labels.class_insight(model)
+    ClassQualityOut.of(campaign, model, insight, model_labels, gold)
 
 
 @contextmanager

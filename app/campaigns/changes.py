@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import hooks, service
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
-from app.campaigns.plan import CHANGEABLE, CampaignPlan, check_ranges
+from app.campaigns.plan import CHANGEABLE, CampaignPlan, check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.quota import require_room_for_answers
 from app.campaigns.rounds import n_existing_rounds, n_full_rounds
@@ -22,13 +23,15 @@ from app.campaigns.sharing import MayNotChange
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import active_job, request_job
+from app.kinds import get_kind
+from app.kinds.classes import same_name
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 
 # These are changed field by field.
 NESTED = ("annotation", "plan", "settings")
 # Known answers from a list depend on these fields.
-DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups")
+DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups", "classes")
 
 
 class Frozen(Conflict):
@@ -71,6 +74,10 @@ def _change_draft(
     defaults: dict[str, Any] = {}
     if values.get("kind", campaign.kind) != campaign.kind:
         defaults |= {"grid_size": None, "max_groups": None}
+        if not get_kind(values["kind"]).asks_for_classes:
+            defaults["classes"] = []
+    if "classes" in values:
+        defaults["max_groups"] = None
     if values.get("strategy", campaign.strategy) != campaign.strategy:
         defaults |= {"settings": {}, "rounds": None}
     merged = {name: values[name] for name in values if name not in NESTED}
@@ -121,9 +128,13 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
         campaign.plan = checked_plan({**campaign.plan, **values["plan"]})
     if "learn_every" in values:
         campaign.learn_at = campaign.n_answers + int(values["learn_every"])
+    if "classes" in values:
+        campaign.classes = _renamed_classes(campaign, values["classes"])
     reward = campaign.reward_cents
     budget, rounds = values.get("budget"), values.get("rounds")
-    for name in set(values).intersection(CHANGEABLE).difference(NESTED, ("budget", "rounds")):
+    for name in (
+        set(values).intersection(CHANGEABLE).difference(NESTED, ("budget", "rounds", "classes"))
+    ):
         value = values[name]
         setattr(campaign, name, value.strip() if isinstance(value, str) else value)
     if budget is not None or rounds is not None:
@@ -169,6 +180,38 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
     if active_job(session, campaign.id) is not None:
         # The running job makes grids for the old rounds, so another job is needed.
         request_job(session, campaign.id, campaign.n_answers, again=True)
+
+
+def _renamed_classes(campaign: Campaign, names: list[str]) -> list[str]:
+    """Return the new names of a started campaign's classes. Raises Frozen if answers would mean
+    something else."""
+    before, after = campaign.classes, checked_classes(get_kind(campaign.kind), names)
+    if len(after) != len(before):
+        raise Frozen(
+            f"The campaign has started with {len(before)} classes, and answers refer to them. You "
+            "can only correct their names. Clone the campaign to ask about other classes."
+        )
+    taken = {same_name(name) for name in before}
+    others = [
+        new
+        for old, new in zip(before, after, strict=True)
+        if same_name(old) != same_name(new) and same_name(new) in taken
+    ]
+    if others:
+        raise Frozen(
+            f"{others[0]!r} is already the name of another class, and answers would change their "
+            "meaning. Keep the order of the classes."
+        )
+    changed = [
+        new for old, new in zip(before, after, strict=True) if same_name(old) != same_name(new)
+    ]
+    attribute = annotation_of(campaign.annotation).known_attribute
+    if changed and attribute:
+        raise Frozen(
+            f"Known answers come from the values of {attribute!r}, which are the names of the "
+            "classes, so they can't change now."
+        )
+    return after
 
 
 def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:

@@ -16,7 +16,7 @@ from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Collection, Image
 from app.core.database import locked
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.kinds.known import BadKnownAnswers, KnownAnswer, check_sizes, read_table
 
 PRACTICE_SIZE = 12
@@ -85,7 +85,7 @@ def _from_values(
 ) -> KnownAnswer:
     wanted = annotation_of(campaign.annotation).known_value
     rng = np.random.default_rng(seed)
-    kind = get_kind(campaign.kind)
+    kind = kind_of(campaign)
     return kind.known_from_values(values, wanted, size, campaign.max_groups, rng)
 
 
@@ -147,7 +147,7 @@ def add_known_answers(session: Session, campaign: Campaign, table: bytes) -> int
     position_of = {filename: position for filename, position in images}
     rows = read_table(table, position_of)
     check_sizes(rows, campaign.grid_size)
-    grids = get_kind(campaign.kind).known_from_table(rows, campaign.max_groups)
+    grids = kind_of(campaign).known_from_table(rows, campaign.max_groups)
     last = session.scalar(
         select(func.max(Grid.number)).where(Grid.campaign_id == campaign.id, Grid.role == "gold")
     )

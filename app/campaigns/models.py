@@ -42,6 +42,7 @@ class Campaign(Identified, Base):
     reward_cents: the payment for a whole assignment, in cents.
     laid_out: grids of each round that existed when budget or rounds last changed; later rounds
         share what is left.
+    classes: the names that annotators choose from; empty unless the kind asks for them.
     archived_at: when the campaign was hidden from the list; this changes nothing else.
     """
 
@@ -53,6 +54,7 @@ class Campaign(Identified, Base):
         CheckConstraint("ready_share BETWEEN 0 AND 1", name="ready_share"),
         CheckConstraint("reward_cents >= 0", name="reward"),
         CheckConstraint("n_imported >= 0", name="imported"),
+        CheckConstraint("cardinality(classes) <= 10", name="classes"),
     )
 
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("account.id"), index=True)
@@ -69,6 +71,7 @@ class Campaign(Identified, Base):
     rounds: Mapped[int]
     grid_size: Mapped[int]
     max_groups: Mapped[int]
+    classes: Mapped[list[str]] = mapped_column(ARRAY(String(40)), default=list, server_default="{}")
     answers_per_grid: Mapped[int] = mapped_column(default=1)
     grids_per_assignment: Mapped[int] = mapped_column(default=10)
     learn_every: Mapped[int]

@@ -18,7 +18,7 @@ from app.collections.models import Collection
 from app.collections.service import list_collections
 from app.core.errors import NotFound
 from app.core.web import DatabaseSession, templates
-from app.kinds import AnswerForm, all_kinds, get_kind
+from app.kinds import AnswerForm, all_kinds, kind_of
 from app.strategies import all_strategies, get_strategy
 
 pages = APIRouter(include_in_schema=False)
@@ -30,18 +30,20 @@ class Section:
 
     island: its name in dashboard.ts.
     form: the only form of answers for which the page makes sense, if there is one.
+    of_classes: the island's name if annotators choose from the requester's classes.
     """
 
     title: str
     island: str
     form: AnswerForm | None = None
+    of_classes: str | None = None
 
 
 # In the order of the navigation, after the monitor.
 SECTIONS = {
     "recruit": Section("Recruit", "recruit"),
     "map": Section("Map", "map"),
-    "labels": Section("Labels", "labels", "votes"),
+    "labels": Section("Labels", "labels", "votes", of_classes="classes"),
     "attributes": Section("Attributes", "attributes", "groupings"),
     "clusters": Section("Clusters", "clusters", "groupings"),
     "compare": Section("Compare", "compare"),
@@ -140,10 +142,11 @@ def section_page(
     campaign = service.get_campaign(session, account, campaign_id)
     if section not in sections_of(campaign):
         raise NotFound("This campaign has no such page.")
+    page, kind = SECTIONS[section], kind_of(campaign)
     context = {
         **frame_context(session, account, campaign, section),
-        "section": SECTIONS[section],
-        "form": get_kind(campaign.kind).form,
+        "island": (kind.asks_for_classes and page.of_classes) or page.island,
+        "form": kind.form,
         "shares": list_shares(session, campaign),
     }
     return templates.TemplateResponse(request, "campaigns/section.html", context)
@@ -151,7 +154,7 @@ def section_page(
 
 def sections_of(campaign: Campaign) -> dict[str, Section]:
     """Return the pages that make sense for the campaign's answers, apart from the monitor."""
-    form = get_kind(campaign.kind).form
+    form = kind_of(campaign).form
     return {name: page for name, page in SECTIONS.items() if page.form in (None, form)}
 
 
@@ -164,7 +167,7 @@ def frame_context(
         "account": account,
         "campaign": campaign,
         "collection": session.get_one(Collection, campaign.collection_id),
-        "kind": get_kind(campaign.kind),
+        "kind": kind_of(campaign),
         "strategy": get_strategy(campaign.strategy),
         "access": access_of(session, account, campaign),
         "sections": sections_of(campaign),

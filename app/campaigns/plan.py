@@ -4,6 +4,7 @@ Bodies of the API, forms, the command line and the table in docs/user-guide.md a
 `CampaignPlan`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin
@@ -15,15 +16,17 @@ from pydantic.fields import FieldInfo
 from app.campaigns.models import Campaign
 from app.core.errors import InvalidInput
 from app.core.fields import MONEY, StrictInt
-from app.kinds import all_kinds
+from app.kinds import Kind, all_kinds
+from app.kinds.classes import SEPARATOR, same_name
 from app.strategies import all_strategies
 
 Mark = TypeVar("Mark")
+FEWEST_CLASSES, MOST_CLASSES, LONGEST_CLASS = 2, 10, 40
 
 
 @dataclass(frozen=True)
 class Range:
-    """The smallest and largest value of a number, or length of a text.
+    """The smallest and largest value of a number, or length of a text or list.
 
     Requests are not checked against it but campaigns are, by `check_ranges`, once the defaults of
     kind and strategy are filled in.
@@ -41,9 +44,9 @@ class Range:
         ends = dict.fromkeys((f"{self.lowest:,}", f"{self.highest:,}"))
         return f"{' to '.join(ends)} {self.unit}".strip()
 
-    def check(self, name: str, value: float | str) -> None:
+    def check(self, name: str, value: float | str | list[str]) -> None:
         """Raise InvalidInput with the field's name if the value is out of range."""
-        measured = len(value) if isinstance(value, str) else value
+        measured = len(value) if isinstance(value, str | list) else value
         if not self.lowest <= measured <= self.highest:
             raise InvalidInput(
                 f"{name} must be between {self.lowest} and {self.highest} {self.unit}".strip()
@@ -100,6 +103,17 @@ class CampaignPlan(BaseModel):
         default=None,
         title="Maximum number of groups",
         description="How many groups an answer can have; in bins, how many bins are shown.",
+    )
+    classes: Annotated[
+        list[str],
+        Range(0, MOST_CLASSES, "names", {"one_per_line": True}),
+        Changeable("You can only correct a name. Answers keep their class."),
+    ] = Field(
+        default=[],
+        title="Classes",
+        description=f"The names that annotators choose from: {FEWEST_CLASSES} to {MOST_CLASSES}, "
+        f"of up to {LONGEST_CLASS} characters. Only for the kinds "
+        f"{' and '.join(kind.name for kind in all_kinds() if kind.asks_for_classes)}.",
     )
     answers_per_grid: Annotated[StrictInt, Range(1, 50)] = Field(
         default=1,
@@ -181,6 +195,43 @@ def value_type(field: FieldInfo) -> Any:
     if NoneType in get_args(kind):
         kind = next(part for part in get_args(kind) if part is not NoneType)
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def checked_classes(kind: Kind, names: Sequence[str]) -> list[str]:
+    """Return the names that annotators choose from, with single spaces. Raises InvalidInput if the
+    kind needs names and they are too few, too many, too long or the same, or if it has none."""
+    if not kind.asks_for_classes:
+        if names:
+            raise _bad_classes(f"A {kind.name} campaign has no classes. Leave them out.")
+        return []
+    classes = [" ".join(name.split()) for name in names]
+    if not FEWEST_CLASSES <= len(classes) <= MOST_CLASSES:
+        raise _bad_classes(
+            f"A {kind.name} campaign needs {FEWEST_CLASSES} to {MOST_CLASSES} classes, not "
+            f"{len(classes)}."
+        )
+    for name in classes:
+        if not 1 <= len(name) <= LONGEST_CLASS:
+            raise _bad_classes(
+                f"A class must have 1 to {LONGEST_CLASS} characters. {name[:50]!r} has {len(name)}."
+            )
+        if SEPARATOR in name:
+            raise _bad_classes(
+                f"A class can't contain {SEPARATOR!r}, which separates classes in exports: "
+                f"{name!r}."
+            )
+    seen: set[str] = set()
+    for name in classes:
+        if same_name(name) in seen:
+            raise _bad_classes(
+                f"Two classes are named {name!r}. Names must differ in more than case and spaces."
+            )
+        seen.add(same_name(name))
+    return classes
+
+
+def _bad_classes(problem: str) -> InvalidInput:
+    return InvalidInput(problem, code="bad_classes")
 
 
 def check_ranges(campaign: Campaign) -> None:

@@ -16,7 +16,7 @@ from app.core.settings import get_settings
 
 LINK = "annotator_link"
 # A change has only the fields that were sent, so these defaults are in the API's schema alone.
-PLACEHOLDERS: dict[Any, Any] = {str: "", int: 0, float: 1.0}
+PLACEHOLDERS: dict[Any, Any] = {str: "", int: 0, float: 1.0, list[str]: []}
 CHANGES = f"""Fields that you leave out don't change. Once a campaign has started, you can change
 only {", ".join(CHANGEABLE)}.
 
@@ -118,7 +118,7 @@ def form_schema() -> dict[str, Any]:
     properties = {}
     for name, allowed in RANGES.items():
         field = described[name]
-        suffix = "Length" if field["type"] == "string" else "imum"
+        suffix = {"string": "Length", "array": "Items"}.get(field["type"], "imum")
         ends = {f"min{suffix}": allowed.lowest, f"max{suffix}": allowed.highest}
         properties[name] = field | ends | allowed.form
         if name in CHANGEABLE:

@@ -14,7 +14,7 @@ from app.campaigns import hooks, rounds
 from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.known import add_known_answers, prepare_practice, require_known
 from app.campaigns.models import Campaign, Share
-from app.campaigns.plan import CampaignPlan, check_ranges
+from app.campaigns.plan import CampaignPlan, check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.quota import require_room_for_answers
 from app.campaigns.sharing import MayNotChange, access_of
@@ -58,7 +58,8 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         else get_collection(session, account, plan.collection_id)
     )
     strategy = get_strategy(plan.strategy)
-    kind = get_kind(plan.kind)
+    classes = checked_classes(get_kind(plan.kind), plan.classes)
+    kind = get_kind(plan.kind).with_classes(classes)
     if kind.form != strategy.learns_from:
         names = [usable.name for usable in kinds_of(strategy)]
         raise InvalidInput(
@@ -72,6 +73,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
         "grid_size": plan.grid_size if plan.grid_size is not None else kind.grid_size,
+        "classes": classes,
         "max_groups": kind.checked_max_groups(plan.max_groups),
         "annotation": checked_annotation(plan.annotation),
         "plan": checked_plan(plan.plan),

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.core.errors import InvalidInput
 from app.kinds.known import KnownAnswer, KnownTable
@@ -16,6 +17,9 @@ Groups = Sequence[int]
 # results and exports ask for a form, so that they need not know kinds.
 AnswerForm = Literal["groupings", "votes"]
 Descriptions = Literal["required", "optional", "none"]
+# How votes are written as group numbers: yes, no or unsure (learning/ballots.py), one of several
+# classes, or several labels (both learning/class_ballots.py).
+Ballot = Literal["yes_no", "one_of", "any_of"]
 
 
 class Kind(ABC):
@@ -25,11 +29,15 @@ class Kind(ABC):
     interface: the annotators' page for it, a folder of frontend/src/annotator/kinds/.
     question, strategy: suggestions for a new campaign.
     form: what strategies can learn from its answers, and which results they have.
+    ballot: how votes are written as group numbers, if answers are votes.
+    asks_for_classes: whether requesters name what annotators choose from.
+    suggested_classes: names for a new campaign, if requesters choose them.
     grid_size, max_groups, columns: usual number of images in a grid, usual maximum number of
         groups in an answer, and columns of images on a wide screen.
     smallest_grid, largest_grid: the numbers of images that a grid may have.
     has_fixed_groups: whether the number of groups is always `max_groups`.
-    choices: the names of its groups if they are always the same; empty if annotators make them.
+    choices: what annotators choose from, if it is the same for all grids; empty if they make groups
+        themselves.
     descriptions: whether annotators describe groups, unless the campaign chooses otherwise.
     grids_per_assignment: a suggestion for a new campaign.
     seconds_per_grid: how long an unhurried person takes for one grid. Times measured in the
@@ -40,7 +48,8 @@ class Kind(ABC):
     needs_known_value: whether known answers from an attribute need one of its values.
     checks_needed: how many checks there must be to judge an annotator.
     simulated_images: how many images a dry run simulates at most.
-    group_names: what its groups are called on requesters' pages, if always the same.
+    group_names: what its groups are called on requesters' pages, if always the same, by number.
+    undecided: the numbers of groups that say nothing about their images.
     has_reference: whether the first image of a grid is the one that the others are compared with.
     prefers_new_images: whether an annotator's second answer about an image replaces the first, so
         that grids with images that are new to the annotator are better.
@@ -53,6 +62,9 @@ class Kind(ABC):
     question: ClassVar[str]
     strategy: ClassVar[str]
     form: ClassVar[AnswerForm]
+    ballot: ClassVar[Ballot | None] = None
+    asks_for_classes: ClassVar[bool] = False
+    suggested_classes: ClassVar[tuple[str, ...]] = ()
     grid_size: ClassVar[int]
     max_groups: ClassVar[int]
     columns: ClassVar[int]
@@ -71,7 +83,16 @@ class Kind(ABC):
     simulated_images: ClassVar[int] = 500
     needs_known_value: ClassVar[bool] = False
     has_reference: ClassVar[bool] = False
+    undecided: ClassVar[tuple[int, ...]] = ()
     prefers_new_images: ClassVar[bool] = False
+
+    def with_classes(self, classes: Sequence[str]) -> Self:
+        """Return the kind for a campaign whose annotators choose from these names."""
+        return self
+
+    def n_groups(self, max_groups: int) -> int:
+        """Return how many group numbers an answer can use."""
+        return max_groups
 
     def checked_max_groups(self, wanted: int | None) -> int:
         """Return a campaign's maximum number of groups. Raises InvalidInput if the kind has a fixed
@@ -102,6 +123,10 @@ class Kind(ABC):
         """Return the images of a grid in other places, for asking again."""
         n_kept = int(self.has_reference)
         return [*images[:n_kept], *rng.permutation(images[n_kept:]).tolist()]
+
+    def chosen(self, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(n, C) which of its choices each of these groups (n,) stands for."""
+        return np.asarray(groups[:, None] == np.arange(len(self.choices)))
 
     def descriptions_of(self, chosen: Descriptions | Literal["auto"]) -> Descriptions:
         """Return whether annotators describe groups, given the campaign's setting."""
@@ -153,6 +178,16 @@ class Kind(ABC):
         """Return a warning if each image is shown too rarely, given the mean number of times."""
 
 
+class OfKind(Protocol):
+    """A campaign, or a part of one that determines what its answers mean."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def classes(self) -> Sequence[str]: ...
+
+
 _kinds: dict[str, Kind] = {}
 
 
@@ -169,3 +204,8 @@ def get_kind(name: str) -> Kind:
     if name not in _kinds:
         raise InvalidInput(f"The kind must be one of {', '.join(_kinds)}, not {name!r}.")
     return _kinds[name]
+
+
+def kind_of(campaign: OfKind) -> Kind:
+    """Return a campaign's kind, with the campaign's classes if it has some."""
+    return get_kind(campaign.kind).with_classes(campaign.classes)

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from app.kinds.votes import VoteKind
+from app.kinds.votes import YesNoKind
 
 
-class SelectKind(VoteKind):
+class SelectKind(YesNoKind):
     """A vote on every image: yes, no or unsure."""
 
     name: ClassVar[str] = "select"

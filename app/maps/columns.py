@@ -13,12 +13,15 @@ from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
 from app.core.errors import NotFound
-from app.kinds import get_kind
+from app.kinds import kind_of
+from app.strategies.class_labels import ClassLabels
 from app.strategies.labels import Labels
+from learning.class_ballots import masks_of
 
 MOST_ANNOTATORS = 500
 LEFT_OVER = "left over"
 UNNAMED = "no description"
+NO_LABEL = "no label"
 LabelledBy = Literal["label", "probability", "classifier", "votes"]
 
 
@@ -85,7 +88,8 @@ def annotator_column(session: Session, campaign: Campaign, position: int) -> Col
         )
         .order_by(Answer.submitted_at, Answer.id)
     )
-    named = list(get_kind(campaign.kind).group_names)
+    kind = kind_of(campaign)
+    named = [name or NO_LABEL for name in kind.group_names]
     words: dict[int, str] = {}
     answers = session.execute(query).all()
     if not answers:
@@ -106,6 +110,24 @@ def label_column(labels: Labels, by: LabelledBy) -> Column:
         "probability": np.round(labels.probability, 2),
         "classifier": np.round(labels.prior, 2),
         "votes": labels.n_votes,
+    }[by]
+    values, codes = np.unique(numbers, return_inverse=True)
+    return Column([f"{value:g}" for value in values.tolist()], codes.tolist())
+
+
+def class_column(campaign: Campaign, labels: ClassLabels, by: LabelledBy) -> Column:
+    """Return the class or the labels of every image, the probability of the label (by votes and
+    classifier, or by the classifier alone), or the number of answers."""
+    if by == "label":
+        chosen = labels.chosen()
+        groups = masks_of(chosen) if labels.can_have_several else chosen.argmax(axis=1)
+        names = kind_of(campaign).group_names
+        used, codes = np.unique(groups, return_inverse=True)
+        return Column([names[group] or NO_LABEL for group in used.tolist()], codes.tolist())
+    numbers = {
+        "probability": np.round(labels.sureness, 2),
+        "classifier": np.round(labels.prior.max(axis=1), 2),
+        "votes": labels.answers,
     }[by]
     values, codes = np.unique(numbers, return_inverse=True)
     return Column([f"{value:g}" for value in values.tolist()], codes.tolist())

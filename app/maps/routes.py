@@ -22,6 +22,7 @@ from app.maps import columns, service
 from app.maps.layout import LAYOUT_TYPE, Method, layout_bytes
 from app.maps.levels import N_LEVELS
 from app.maps.sheets import Tile
+from app.results.class_labels import read_class_labels, tells_class_labels
 from app.results.labels import read_labels
 from app.results.routes import Version
 from app.results.service import get_model
@@ -207,6 +208,9 @@ def read_label_column(
     """Return for each image its label by votes, the label's probability, the classifier's own
     probability, or the number of votes."""
     campaign = get_campaign(session, account, campaign_id)
-    labels = read_labels(campaign, get_model(session, campaign, version))
-    column = columns.label_column(labels, by)
+    model = get_model(session, campaign, version)
+    if tells_class_labels(model):
+        column = columns.class_column(campaign, read_class_labels(campaign, model), by)
+    else:
+        column = columns.label_column(read_labels(campaign, model), by)
     return ColumnOut(values=column.values, codes=column.codes)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.recruitment.costs import FAIR_HOURLY_CENTS, LEAST_HOURLY_CENTS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
 
 def _of_quality(campaign: Campaign, plan: "Plan") -> list[str]:
     advice = []
-    few = get_kind(campaign.kind).few_views(plan.effort.views_per_image)
+    few = kind_of(campaign).few_views(plan.effort.views_per_image)
     if few is not None:
         advice.append(few)
     if plan.needed is not None and not plan.stale and plan.needed > 1.1 * campaign.budget:

@@ -13,8 +13,9 @@ from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import InvalidInput
 from app.features.reading import n_of
-from app.kinds import AnswerForm, get_kind
-from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd, VoteCrowd
+from app.kinds import Kind, kind_of
+from app.kinds.votes import VoteKind
+from learning.simulation import AttributeCrowd, Crowd, FeatureCrowd
 
 FEATURES = "features"
 IMAGINED = "imagined"
@@ -23,7 +24,6 @@ IMAGINED = "imagined"
 FEWEST_VALUES, MOST_VALUES = 2, 30
 MOST_ATTRIBUTES = 3
 IMAGINED_DIMENSIONS = 3
-IMAGINED_SHARE = 0.3
 # The minimum number of images in a sample that show what is voted on, if it is rare.
 RAREST = 3
 
@@ -72,7 +72,7 @@ def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -
         return read_images(session, campaign)
     order = np.random.default_rng(campaign.seed).permutation(among)
     chosen = order[:n].tolist()
-    if get_kind(campaign.kind).form == "votes" and len(by) == 1 and "=" in by[0]:
+    if kind_of(campaign).form == "votes" and len(by) == 1 and "=" in by[0]:
         name, _, value = by[0].partition("=")
         shows = Image.attributes[name].astext == value
         query = select(Image.position).where(*_of(campaign), shows)
@@ -156,28 +156,30 @@ def read_groupings(session: Session, campaign: Campaign) -> Groupings:
 
 
 def _voted_on(campaign: Campaign, attributes: list[str]) -> str | None:
-    if get_kind(campaign.kind).form != "votes":
+    kind = kind_of(campaign)
+    if kind.form != "votes":
         return None
     settings = annotation_of(campaign.annotation)
     if settings.known_attribute in attributes:
+        if not kind.needs_known_value:
+            return settings.known_attribute
         return f"{settings.known_attribute}={settings.known_value}"
     return IMAGINED
 
 
 def make_crowd(
-    table: ImageTable, by: list[str], traits: CrowdTraits, form: AnswerForm = "groupings"
+    table: ImageTable, by: list[str], traits: CrowdTraits, kind: Kind | None = None
 ) -> Crowd:
     """Return a crowd that groups these images by attributes, by features (k-means) or by imagined
-    similarity, or that votes on one `attribute=value` or on something imagined.
+    similarity. If people vote in tasks of this kind, it votes on one attribute or on something
+    imagined; on an `attribute=value` if the kind needs a value.
 
     Raises InvalidInput if an image lacks the attribute or features.
     """
     known = sorted({name for attributes in table.attributes for name in attributes})
-    if form == "votes":
-        truth = _shown(table, by, known, traits.seed)
-        return VoteCrowd.of_people(
-            truth, traits.annotators, traits.noise, traits.careless, traits.seed
-        )
+    if isinstance(kind, VoteKind):
+        truth = _right_answers(table, by, known, kind, traits.seed)
+        return kind.crowd(truth, traits.annotators, traits.noise, traits.careless, traits.seed)
     if not by:
         raise InvalidInput(
             "Choose what the crowd groups by: --by with one or more of "
@@ -203,23 +205,24 @@ def make_crowd(
     )
 
 
-def _shown(table: ImageTable, by: list[str], known: list[str], seed: int) -> NDArray[np.bool_]:
-    """Return (N,) whether an image shows what is asked for."""
+def _right_answers(
+    table: ImageTable, by: list[str], known: list[str], kind: VoteKind, seed: int
+) -> Any:
+    """Return (N, …) the right answer about each image."""
     if by == [IMAGINED]:
-        return np.random.default_rng(seed).random(len(table)) < IMAGINED_SHARE
-    if len(by) != 1 or "=" not in by[0]:
+        return kind.imagined(len(table), np.random.default_rng(seed))
+    if len(by) != 1 or kind.needs_known_value != ("=" in by[0]):
+        what = (
+            "an attribute and a value, such as category=food"
+            if kind.needs_known_value
+            else "an attribute whose values are names of classes, such as species"
+        )
         raise InvalidInput(
-            "Choose one thing to vote on: --by with an attribute and a value, such as "
-            f"category=food. Attributes: {', '.join(known) or 'none'}."
+            f"Choose one thing to vote on: --by with {what}. Attributes: "
+            f"{', '.join(known) or 'none'}."
         )
     name, _, value = by[0].partition("=")
-    column = np.array(_column(table, name, known))
-    if not 0 < (column == value).sum() < len(column):
-        raise InvalidInput(
-            f"Some images must have {name} {value!r} and others must not. Existing values: "
-            f"{', '.join(sorted(set(column.tolist())))[:200]}."
-        )
-    return np.asarray(column == value)
+    return kind.truth_from(_column(table, name, known), name, value)
 
 
 def _column(table: ImageTable, name: str, known: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ among the rounds.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 from typing import Any
 
@@ -14,12 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.campaigns.rounds import even_share
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.strategies import get_strategy
 from app.strategies.base import Learned, LearningData
 from app.strategies.grids import FirstRound
 from learning.groupings import Groupings
-from learning.simulation import Crowd, VoteCrowd, neighbours_right, true_distances
+from learning.simulation import (
+    ClassCrowd,
+    Crowd,
+    TagCrowd,
+    VoteCrowd,
+    neighbours_right,
+    true_distances,
+)
 
 NEIGHBOURS = 10
 # For a larger collection, this many of its images are simulated. The answers needed grow with the
@@ -41,6 +48,7 @@ class Design:
     max_groups: int
     answers_per_grid: int
     seed: int
+    classes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,7 @@ def play(
         grid_size=design.grid_size,
         n_rounds=design.rounds,
         n_groups=design.max_groups,
+        ballot=kind_of(design).ballot,
         seed=seed,
         features=features,
     )
@@ -124,7 +133,7 @@ def _answer(
 ) -> tuple[Groupings, list[list[str]]]:
     """Have each grid answered by as many different annotators as it needs, if the crowd has
     enough."""
-    kind = get_kind(design.kind)
+    kind = kind_of(design)
     images = np.repeat(grids, design.answers_per_grid, axis=0)
     # Annotators take turns, because a person answers a grid only once.
     who = np.concatenate(
@@ -144,12 +153,12 @@ def _answer(
 
 def _measure(crowd: Crowd) -> Callable[[Learned], NDArray[np.float64]]:
     """Return a function that tells (N,) how right a model is on each image."""
-    if isinstance(crowd, VoteCrowd):
+    if isinstance(crowd, VoteCrowd | ClassCrowd | TagCrowd):
         truth = crowd.truth
 
         def labels_right(learned: Learned) -> NDArray[np.float64]:
             assert learned.labels is not None
-            return np.asarray((learned.labels.probability > 0.5) == truth, np.float64)
+            return learned.labels.right(truth)
 
         return labels_right
     distances = true_distances(crowd)
@@ -170,7 +179,7 @@ def ladder(design: Design, n_images: int, budget: int) -> list[int]:
     """Return budgets worth trying for `n_images` images, including the campaign's own budget."""
     least = design.rounds * design.answers_per_grid
     per_view = n_images / design.grid_size
-    steps = {round(views * per_view) for views in get_kind(design.kind).views_tried}
+    steps = {round(views * per_view) for views in kind_of(design).views_tried}
     sizes = {max(step, least) for step in (*steps, budget)}
     return sorted(size for size in sizes if size <= max(MOST_ANSWERS, least))
 

@@ -13,7 +13,7 @@ from app.core.database import locked, transaction
 from app.core.events import campaign_changed
 from app.features.reading import features_wanted
 from app.jobs.service import complete_job, report_progress
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.planning.crowd import CrowdTraits, make_crowd, sample_images
 from app.planning.dry_run import MOST_IMAGES, Design, Played, Point, ladder, play
 from app.planning.models import DryRun
@@ -36,7 +36,7 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         report_progress(session, job_id, epoch, 0.0)
         run.ends, run.rounds, run.picture = [], [], None
         asked, budget = run.asked, campaign.budget
-        most = min(MOST_IMAGES, get_kind(campaign.kind).simulated_images)
+        most = min(MOST_IMAGES, kind_of(campaign).simulated_images)
         table = sample_images(session, campaign, most, asked["by"])
         design = Design(**asked["design"])
         strategy = get_strategy(design.strategy)
@@ -52,7 +52,7 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     for answers in sorted(budgets, key=lambda size: (size != own, size)):
         for seed in range(CROWDS):
             traits = CrowdTraits(asked["annotators"], asked["noise"], design.seed + seed)
-            crowd = make_crowd(table, asked["by"], traits, get_kind(design.kind).form)
+            crowd = make_crowd(table, asked["by"], traits, kind_of(design))
             played = play(design, crowd, answers, design.seed + seed, features)
             done += answers
             picture = _picture(played, table.positions) if answers == own and seed == 0 else None

@@ -161,8 +161,9 @@ class StrategyOut(BaseModel):
 
 class KindOut(BaseModel):
     """A kind of task. If `votes` is true, its groups are votes and their number is fixed;
-    otherwise `group_noun` says what requesters call their number. `strategy` and `views` (how often
-    each image is shown) are suggestions for a new campaign."""
+    otherwise `group_noun` says what requesters call their number. `classes` are names
+    to begin with, if annotators choose from names that the requester gives. `strategy` and
+    `views` (how often each image is shown) are suggestions for a new campaign."""
 
     title: str
     about: str
@@ -172,6 +173,7 @@ class KindOut(BaseModel):
     max_groups: int
     columns: int
     votes: bool
+    classes: list[str]
     needs_known_value: bool
     strategy: str
     views: int
@@ -189,6 +191,7 @@ class KindOut(BaseModel):
             max_groups=kind.max_groups,
             columns=kind.columns,
             votes=kind.form == "votes",
+            classes=list(kind.suggested_classes),
             needs_known_value=kind.needs_known_value,
             strategy=kind.strategy,
             views=kind.views,

@@ -17,7 +17,7 @@ from app.core.errors import Conflict, InvalidInput
 from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, active_job, request_job
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.planning.advice import warnings_of
 from app.planning.crowd import (
     FEATURES,
@@ -33,7 +33,16 @@ from app.recruitment.costs import Costs, Effort, costs_of, effort_for, seconds_p
 
 # More images could not be distinguished on a small map.
 MOST_PICTURED = 150
-DESIGN = ("kind", "strategy", "settings", "rounds", "grid_size", "max_groups", "answers_per_grid")
+DESIGN = (
+    "kind",
+    "strategy",
+    "settings",
+    "rounds",
+    "grid_size",
+    "max_groups",
+    "classes",
+    "answers_per_grid",
+)
 
 
 @dataclass(frozen=True)
@@ -118,10 +127,15 @@ def design_of(campaign: Campaign) -> Design:
 
 def _asked(session: Session, campaign: Campaign) -> dict[str, Any]:
     return {
-        "design": asdict(design_of(campaign)),
+        "design": _as_asked(design_of(campaign)),
         "n_images": n_of(session, campaign),
         "collection": str(campaign.collection_id),
     }
+
+
+def _as_asked(design: Design) -> dict[str, Any]:
+    """Dry runs from before there were classes have none."""
+    return {name: value for name, value in asdict(design).items() if name != "classes" or value}
 
 
 def _is_of(run: DryRun, session: Session, campaign: Campaign) -> bool:
@@ -151,7 +165,7 @@ def request_dry_run(
             f"A crowd groups either by attributes, by {FEATURES!r} or by {IMAGINED!r}. Choose one."
         )
     table = sample_images(session, campaign, MOST_IMAGES, chosen)
-    make_crowd(table, chosen, CrowdTraits(annotators, noise), get_kind(campaign.kind).form)
+    make_crowd(table, chosen, CrowdTraits(annotators, noise), kind_of(campaign))
     # The campaign is locked only now, because answers need this lock as well.
     campaign = get_campaign(session, account, campaign_id, edit=True)
     if active_job(session, campaign.id, DRY_RUN) is not None:

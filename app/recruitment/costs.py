@@ -11,7 +11,7 @@ from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.plan_settings import PlanSettings
 from app.features.reading import n_of
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.recruitment.fees import usual_fees
 
 # Fewer answers say little about how long a grid takes.
@@ -134,4 +134,4 @@ def seconds_per_grid(
         ).one()
         if n >= ENOUGH_TIMES and median:
             return max(1.0, float(median) / 1000), source
-    return get_kind(campaign.kind).seconds_per_grid, "usual"
+    return kind_of(campaign).seconds_per_grid, "usual"

@@ -28,7 +28,7 @@ from app.campaigns.questions import (
     Question,
 )
 from app.core.errors import InvalidInput, NotFound
-from app.kinds import get_kind
+from app.kinds import Kind, kind_of
 from app.results.comparisons import answers_by_size, arrays_of
 from app.results.questionnaires import Replies, read_replies
 from learning.proportions import corrected, fisher_p_values
@@ -235,7 +235,7 @@ class Opinions:
 def read_opinions(session: Session, campaign: Campaign, people: frozenset[int]) -> Opinions:
     """Return what these people think, from the answers that models learn from, the oldest first, up
     to MOST_OPINIONS."""
-    kind = get_kind(campaign.kind)
+    kind = kind_of(campaign)
     choices = tuple(kind.choices) if kind.form == "votes" else ()
     width = max(campaign.n_images, len(choices), 1)
     keys, opinions, n_read = [np.empty(0, np.int64)], [np.empty(0, np.bool_)], 0
@@ -248,7 +248,7 @@ def read_opinions(session: Session, campaign: Campaign, people: frozenset[int]) 
             break
         if mine:
             images, groups = arrays_of(mine)
-            units = _votes(images, groups, len(choices)) if choices else _pairs(images, groups)
+            units = _votes(images, groups, kind) if choices else _pairs(images, groups)
             answer, image, other, yes = units
             who = np.searchsorted(wanted, [row.annotator for row in mine])
             keys.append((who[answer] * width + image) * width + other)
@@ -273,14 +273,15 @@ def _pairs(images: NDArray[np.int64], groups: NDArray[np.int64]) -> Units:
     return answer, np.minimum(left, right), np.maximum(left, right), same
 
 
-def _votes(images: NDArray[np.int64], groups: NDArray[np.int64], n_choices: int) -> Units:
+def _votes(images: NDArray[np.int64], groups: NDArray[np.int64], kind: Kind) -> Units:
     """Return the answer, the image, a choice, and whether it was chosen, for each vote and
     choice."""
     answer, place = np.nonzero((images >= 0) & (groups >= 0))
-    chosen = groups[answer, place]
+    chosen = kind.chosen(groups[answer, place])
+    n_choices = chosen.shape[1]
     choice = np.tile(np.arange(n_choices), len(answer))
     repeated = np.repeat(images[answer, place], n_choices)
-    return np.repeat(answer, n_choices), repeated, choice, np.repeat(chosen, n_choices) == choice
+    return np.repeat(answer, n_choices), repeated, choice, chosen.ravel()
 
 
 def _decided(

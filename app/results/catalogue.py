@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.core.copying import in_pieces
 from app.core.errors import NotFound
-from app.kinds import AnswerForm, get_kind
+from app.kinds import AnswerForm, kind_of
 from app.recruitment import exports as payments
 from app.results import (
     clusterings,
@@ -25,6 +25,7 @@ from app.results import (
     model_files,
     question_files,
     questionnaires,
+    vote_files,
 )
 from app.results.models import Model
 from app.results.service import get_model
@@ -110,6 +111,15 @@ def _answers(
         return make(session, campaign)
 
     return Export(name, title, about, of_answers=of_answers, row=row)
+
+
+def _votes(
+    name: str, make: Callable[[Session, Campaign], Iterator[bytes]], title: str, about: str
+) -> Export:
+    def of_answers(session: Session, campaign: Campaign, _: Options) -> Iterator[bytes]:
+        return make(session, campaign)
+
+    return Export(name, title, about, of_answers=of_answers, form="votes")
 
 
 def _payments(
@@ -271,7 +281,7 @@ EXPORTS = [
     ),
     _labels(
         "voters.csv", label_files.voters_csv, "Quality of votes",
-        "How often each annotator correctly says yes, and correctly says no.",
+        "How often each annotator's votes are right, for each answer that they can give.",
     ),
     _model(
         "dissimilarities.npz", model_files.dissimilarities_npz, "Dissimilarities",
@@ -296,13 +306,17 @@ EXPORTS = [
         of_answers=lambda session, campaign, _: hooks.archive(session, campaign.id),
         group="everything",
     ),
+    _votes(
+        "votes.csv", vote_files.votes_csv, "Votes, by name",
+        "The last vote of each annotator on each image, in words.",
+    ),
 ]  # fmt: skip
 BY_NAME = {export.name: export for export in EXPORTS}
 
 
 def exports_of(campaign: Campaign) -> list[Export]:
     """Return the exports that make sense for the campaign's answers."""
-    form = get_kind(campaign.kind).form
+    form = kind_of(campaign).form
     return [export for export in EXPORTS if export.form in (None, form)]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.core.cells import csv_line
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.results.answers import AnswerRow, read_answers
 
 PAIR_COLUMNS = ["annotator", "grid", "i", "j", "same"]
@@ -68,7 +68,7 @@ def _drawn_triplets(
 ) -> Iterator[list[NDArray[np.int64]]]:
     """Yield (n,) anchors, (n,) near and (n,) far images. Each pair that belongs together is in one
     order or in both, unless only the first image of a grid is an anchor."""
-    only_first = get_kind(campaign.kind).has_reference
+    only_first = kind_of(campaign).has_reference
     for rows in answers_by_size(session, campaign):
         images, groups = arrays_of(rows)
         size = images.shape[1]

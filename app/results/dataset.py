@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import n_full_rounds
+from app.kinds import kind_of
 from app.results.models import Model
 from app.strategies.base import LearningData
 from app.strategies.previous import PreviousModel
@@ -59,6 +60,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         grid_size=campaign.grid_size,
         n_rounds=campaign.rounds,
         n_groups=campaign.max_groups,
+        ballot=kind_of(campaign).ballot,
         seed=campaign.seed,
         words=[answer[3] or [] for number in numbers for answer in by_round[number]],
         purposes=[answer[4] for number in numbers for answer in by_round[number]],

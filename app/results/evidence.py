@@ -24,8 +24,7 @@ from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
 from app.core.errors import InvalidInput
 from app.core.row_security import bypass_row_security
-from app.kinds import get_kind
-from learning.ballots import NO, YES
+from app.kinds import kind_of
 
 NEWEST = 100
 
@@ -109,7 +108,8 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
         raise InvalidInput("Choose two different images.", code="same_image")
     counts = count_evidence(session, campaign, image, [other])
     first, second = images_at(session, campaign, [image, other])
-    votes = get_kind(campaign.kind).choices
+    kind = kind_of(campaign)
+    votes = kind.group_names if kind.choices else ()
     # As above.
     with bypass_row_security(session):
         newest = session.execute(_newest(campaign, image, other)).all()
@@ -188,7 +188,12 @@ def _group_of(image: int) -> ColumnElement[Any]:
 def _verdicts(
     campaign: Campaign, own: ColumnElement[Any], its: ColumnElement[Any]
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    if get_kind(campaign.kind).form == "votes":
-        decided = and_(own.in_((YES, NO)), its.in_((YES, NO)))
+    kind = kind_of(campaign)
+    if kind.form == "votes":
+        decided = and_(*(_is_decided(group, kind.undecided) for group in (own, its)))
         return and_(own == its, decided), and_(own != its, decided)
     return and_(own == its, own >= 0), own != its
+
+
+def _is_decided(group: ColumnElement[Any], undecided: Sequence[int]) -> ColumnElement[bool]:
+    return and_(group >= 0, *(group != number for number in undecided))

@@ -20,6 +20,7 @@ from app.campaigns.models import Campaign, Grid
 from app.core.cells import cell, csv_line
 from app.core.copying import in_pieces, json_lines
 from app.core.write_buffer import Drain
+from app.kinds import kind_of
 from app.results.answer_attributes import Attribute, AttributeColumns
 from app.results.answers import AnswerRow, filenames, read_answers
 
@@ -46,6 +47,8 @@ ANSWER_SCHEMA = pa.schema(
         ("attribute_probability", pa.float64()),
     ]
 )
+# Only in campaigns with classes.
+LABELS_FIELD = pa.field("labels", pa.list_(pa.string()))
 ANSWER_COLUMNS = [
     "answer",
     "grid",
@@ -81,19 +84,28 @@ def answers_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """Yield one line per image of every answer."""
     names = {image: cell(name) for image, name in filenames(session, campaign).items()}
     attributes = AttributeColumns(session, campaign)
+    named = [cell(name) for name in class_names(campaign)]
     yield csv_line(ANSWER_COLUMNS).encode()
     for rows in read_answers(session, campaign):
         answers = zip(rows, attributes.of(rows), strict=True)
-        yield "".join(_lines(row, names, attribute) for row, attribute in answers).encode()
+        yield "".join(_lines(row, names, attribute, named) for row, attribute in answers).encode()
 
 
-def _lines(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> str:
+def class_names(campaign: Campaign) -> tuple[str, ...]:
+    """Return the names of a campaign's groups, by number, if annotators choose from classes."""
+    kind = kind_of(campaign)
+    return kind.group_names if kind.asks_for_classes else ()
+
+
+def _lines(
+    row: AnswerRow, names: dict[int, str], attribute: Attribute, named: Sequence[str]
+) -> str:
     elapsed = "" if row.elapsed_ms is None else row.elapsed_ms
     head = (
         f"{row.answer},{row.grid},{row.round},{row.annotator},{row.state},"
         f"{row.submitted_at},{elapsed},{row.left_out},"
     )
-    words = [*map(cell, row.descriptions), *NO_WORDS]
+    words = [*named, ""] if named else [*map(cell, row.descriptions), *NO_WORDS]
     tail = ",".join("" if value is None else str(value) for value in attribute)
     return "".join(
         [
@@ -106,10 +118,13 @@ def _lines(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> str:
 def answers_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """Yield one JSON object per answer, with one entry per image in its lists."""
     names = filenames(session, campaign)
+    named = class_names(campaign)
     attributes = AttributeColumns(session, campaign)
     for rows in read_answers(session, campaign):
         answers = zip(rows, attributes.of(rows), strict=True)
-        records = (_record(row, names, attribute) for row, attribute in answers)
+        records = (
+            _record(row, names, attribute) | _labels(row, named) for row, attribute in answers
+        )
         yield b"".join(
             [orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in records]
         )
@@ -135,16 +150,25 @@ def _record(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> dict
     }
 
 
+def _labels(row: AnswerRow, named: Sequence[str]) -> dict[str, list[str]]:
+    """Return the name of each image's group, in campaigns with classes."""
+    if not named:
+        return {}
+    return {"labels": [named[group] if group >= 0 else "" for group in row.groups]}
+
+
 def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
     """Yield one row per answer, with lists as in answers.jsonl, in row groups of ROW_GROUP or
     more."""
     names = filenames(session, campaign)
     attributes = AttributeColumns(session, campaign)
+    named = class_names(campaign)
+    schema = ANSWER_SCHEMA.append(LABELS_FIELD) if named else ANSWER_SCHEMA
     drain = Drain()
-    with pq.ParquetWriter(pa.PythonFile(drain, "w"), ANSWER_SCHEMA, compression="zstd") as writer:
+    with pq.ParquetWriter(pa.PythonFile(drain, "w"), schema, compression="zstd") as writer:
         waiting: list[pa.RecordBatch] = []
         for rows in read_answers(session, campaign):
-            waiting.append(_batch(rows, names, attributes.of(rows)))
+            waiting.append(_batch(rows, names, attributes.of(rows), named, schema))
             if sum(batch.num_rows for batch in waiting) >= ROW_GROUP:
                 writer.write_table(pa.Table.from_batches(waiting))
                 waiting.clear()
@@ -155,13 +179,19 @@ def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
 
 
 def _batch(
-    rows: Sequence[AnswerRow], names: dict[int, str], attributes: Sequence[Attribute]
+    rows: Sequence[AnswerRow],
+    names: dict[int, str],
+    attributes: Sequence[Attribute],
+    named: Sequence[str],
+    schema: pa.Schema,
 ) -> pa.RecordBatch:
     columns = dict(zip(AnswerRow._fields, zip(*rows, strict=True), strict=True))
     columns["filenames"] = tuple([names[image] for image in shown] for shown in columns["images"])
     columns["attribute"], columns["attribute_probability"] = zip(*attributes, strict=True)
-    arrays = [pa.array(columns[field.name], field.type) for field in ANSWER_SCHEMA]
-    return pa.RecordBatch.from_arrays(arrays, schema=ANSWER_SCHEMA)
+    if named:
+        columns["labels"] = tuple(_labels(row, named)["labels"] for row in rows)
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def traces_jsonl(session: Session, campaign: Campaign) -> Iterator[bytes]:

@@ -12,6 +12,8 @@ from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
+from app.results.class_label_files import class_labels_csv, class_voters_csv
+from app.results.class_labels import tells_class_labels
 from app.results.labels import labelled, read_labels, tells_labels, vote_insight
 from app.results.models import Model
 from learning.aggregation import METHODS
@@ -39,6 +41,9 @@ VOTER_COLUMNS = (
 
 def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line per image; only the header for a model without labels."""
+    if tells_class_labels(model):
+        yield from class_labels_csv(session, campaign, model)
+        return
     yield csv_line(LABEL_COLUMNS)
     if not tells_labels(model):
         return
@@ -70,6 +75,9 @@ def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[s
 def voters_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line per annotator who voted yes or no; only the header for a model without
     labels."""
+    if tells_class_labels(model):
+        yield from class_voters_csv(campaign, model)
+        return
     yield csv_line(VOTER_COLUMNS)
     if not tells_labels(model):
         return

@@ -14,7 +14,7 @@ from app.annotation.models import Annotator, Answer, Remark
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.plan_settings import PlanSettings
 from app.jobs.models import Job
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.recruitment.costs import costs_of, effort_for
 from app.recruitment.spending import spending_of
 from app.results.models import Model
@@ -197,7 +197,7 @@ def _planned_cents(session: Session, campaign: Campaign) -> int:
         return 0
     plan = PlanSettings.model_validate(campaign.plan)
     # The time per grid does not affect prices.
-    effort = effort_for(session, campaign, get_kind(campaign.kind).seconds_per_grid)
+    effort = effort_for(session, campaign, kind_of(campaign).seconds_per_grid)
     return costs_of(effort, campaign.reward_cents, plan).total_cents
 
 

@@ -12,6 +12,7 @@ from app.collections.models import Image
 from app.core.settings import get_settings
 from app.jobs.models import Job
 from app.jobs.service import LEARN
+from app.results.class_labels import tells_class_labels
 from app.results.evidence import Counts
 from app.results.insight import finds_no_agreement, tells_attributes
 from app.results.labels import tells_labels
@@ -65,7 +66,7 @@ class JobOut(BaseModel):
 
 class ModelOut(BaseModel):
     """A model. `has_insight`: it describes attributes and annotators; `has_memberships`: it has its
-    own clusters, with every image's membership; `has_labels`: it labels every image yes or no;
+    own clusters, with every image's membership; `has_labels`: it labels every image;
     `no_agreement`: nothing it learned predicts held-out answers, so its positions mean nothing."""
 
     version: int
@@ -88,7 +89,7 @@ class ModelOut(BaseModel):
             metrics=model.metrics,
             has_insight=tells_attributes(model),
             has_memberships=tells_clusters(model),
-            has_labels=tells_labels(model),
+            has_labels=tells_labels(model) or tells_class_labels(model),
             no_agreement=finds_no_agreement(model),
         )
 

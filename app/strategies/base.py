@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
-from app.kinds import AnswerForm, Kind, all_kinds
+from app.kinds import AnswerForm, Ballot, Kind, all_kinds
 from app.strategies.answer_attributes import AnswerAttributes
+from app.strategies.class_labels import ClassLabels
 from app.strategies.grids import FirstRound, NextGrids, random_start
 from app.strategies.labels import Labels
 from app.strategies.memberships import Memberships
@@ -40,7 +41,8 @@ class LearningData:
     n_images: N, the number of images of the campaign.
     grid_size: S, images per grid.
     n_rounds: planned rounds.
-    n_groups: maximum number of groups (bins) in an answer.
+    n_groups: maximum number of groups (bins) in an answer, or number of classes.
+    ballot: how votes are written as group numbers, if answers are votes.
     seed: the campaign's seed.
     """
 
@@ -56,6 +58,7 @@ class LearningData:
     begun: NDArray[np.int64] | None = None
     purposes: list[str | None] = field(default_factory=list)
     features: NDArray[np.floating[Any]] | None = None
+    ballot: Ballot | None = None
 
     @property
     def newest_round(self) -> int:
@@ -89,7 +92,7 @@ class Learned:
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     memberships: Memberships | None = None
-    labels: Labels | None = None
+    labels: Labels | ClassLabels | None = None
     answer_attributes: AnswerAttributes | None = None
     enough: str | None = None
 

@@ -45,6 +45,10 @@ class Labels:
         """Return (N,) the number of yes and no votes."""
         return self.yes + self.no
 
+    def right(self, truth: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Return (N,) 1 for each right label."""
+        return np.asarray((self.probability > 0.5) == truth, np.float64)
+
     def likeliest_first(self) -> NDArray[np.int64]:
         """Return (N,) positions, the most certain yes first."""
         return np.lexsort((np.arange(len(self)), -self.probability))

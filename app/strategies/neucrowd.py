@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.kinds import AnswerForm
+from app.strategies import class_votes
 from app.strategies.base import Learned, LearningData, Progress, StrategySettings, register
+from app.strategies.class_labels import ClassLabels
+from app.strategies.class_votes import ClassResult, learn_classes, learn_labels
 from app.strategies.grids import FirstRound, NextGrids
 from app.strategies.labels import Labels
 from app.strategies.neucrowd_settings import Effort, NeuCrowdSettings
@@ -67,8 +70,13 @@ class NeuCrowdStrategy:
         chosen = NeuCrowdSettings.model_validate(settings)
         if data.features is None:
             raise ValueError("Labels by votes needs features of the images.")
-        votes = votes_of(data.all_answers)
         features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)
+        if data.ballot == "one_of" or data.ballot == "any_of":
+            learn = learn_classes if data.ballot == "one_of" else learn_labels
+            return _class_model(
+                data, chosen, learn(data, features, _EFFORTS[chosen.effort], progress)
+            )
+        votes = votes_of(data.all_answers)
         model = CrowdLabels(classifier=_EFFORTS[chosen.effort], random_state=data.seed)
         model.fit(features, votes, progress=lambda done, total, _: progress(0.9 * done / total))
         aggregated = {method: aggregate(votes, method) for method in METHODS}
@@ -89,6 +97,25 @@ class NeuCrowdStrategy:
             labels=labels,
             enough=enough,
         )
+
+
+def _class_model(data: LearningData, settings: NeuCrowdSettings, result: ClassResult) -> Learned:
+    """Return the model of a campaign whose annotators choose from classes."""
+    gain = _asked_often(result.gain, result.labels, settings)
+    metrics = result.metrics(data.grid_size)
+    enough = class_votes.enough(result, metrics, settings.target)
+    if enough is None:
+        enough = _no_more_gain(result.has_classifier, result.labels, metrics, settings)
+    insight = {**result.insight(), "features": settings.features, "enough": enough}
+    return Learned(
+        embedding=np.asarray(result.model.embedding_, np.float64),
+        metrics=metrics,
+        select_grids=_selecting(gain, settings, data),
+        save=result.model.save,
+        insight=insight,
+        labels=result.labels,
+        enough=enough,
+    )
 
 
 def _labels(
@@ -112,7 +139,12 @@ def _gain(model: "CrowdLabels", labels: Labels, settings: NeuCrowdSettings) -> N
     maximum number of votes come last."""
     from learning.redundancy import gain_per_vote
 
-    gain = gain_per_vote(labels.probability, *model.mean_annotator_)
+    return _asked_often(gain_per_vote(labels.probability, *model.mean_annotator_), labels, settings)
+
+
+def _asked_often(
+    gain: NDArray[np.float64], labels: Labels | ClassLabels, settings: NeuCrowdSettings
+) -> NDArray[np.float64]:
     n_shown = labels.n_votes + labels.unsure
     return np.where(n_shown >= settings.most_votes, -1.0 - n_shown, gain)
 
@@ -139,9 +171,21 @@ def _enough(
             f"{right:.1%} of the labels are expected to be right, for yes and for no. The target "
             f"is {settings.target:.1%}."
         )
+    return _no_more_gain(model.classifier_ is not None, labels, metrics, settings)
+
+
+def _no_more_gain(
+    has_classifier: bool,
+    labels: Labels | ClassLabels,
+    metrics: dict[str, float],
+    settings: NeuCrowdSettings,
+) -> str | None:
+    """Return why more votes add too little, in a sentence, or None."""
+    if not labels.n_votes.any():
+        return None
     # If an image was never shown and there is no classifier, a small gain only means that yes is
     # rare.
-    is_known = model.classifier_ is not None or bool((labels.n_votes + labels.unsure > 0).all())
+    is_known = has_classifier or bool((labels.n_votes + labels.unsure > 0).all())
     if is_known and metrics["gain_of_next_grid"] < settings.least_gain:
         return (
             f"The most informative grid is expected to correct {metrics['gain_of_next_grid']:.2f} "

@@ -14,6 +14,7 @@ const islands: Record<string, Island> = {
   recruit: () => import('./dashboard/recruit/RecruitPage.svelte') as ReturnType<Island>,
   map: () => import('./dashboard/map/MapPage.svelte') as ReturnType<Island>,
   labels: () => import('./dashboard/labels/LabelsPage.svelte') as ReturnType<Island>,
+  classes: () => import('./dashboard/classes/ClassesPage.svelte') as ReturnType<Island>,
   attributes: () => import('./dashboard/attributes/AttributesPage.svelte') as ReturnType<Island>,
   clusters: () => import('./dashboard/clusters/ClustersPage.svelte') as ReturnType<Island>,
   compare: () => import('./dashboard/compare/ComparePage.svelte') as ReturnType<Island>,

@@ -20,7 +20,7 @@ def safe_examples(
     """(n,) whether the assurance of the k nearest neighbours with the same label sums to more than
     that of the others, plus margin (NeuCrowd, definition 3).
 
-    places: (n, e) embedded examples; label: (n,) 0 or 1; assurance: (n,).
+    places: (n, e) embedded examples; label: (n,) class; assurance: (n,).
     """
     n = len(places)
     among = torch.arange(n, device=places.device)

@@ -58,6 +58,7 @@ class JointTraining:
         self, examples: Examples, held_out: Examples | None, plan: TrainingPlan, seed: int
     ) -> None:
         self.examples, self.held_out, self.plan = examples, held_out, plan
+        self.classes: list[int] = torch.unique(examples.label[examples.assurance > 0]).tolist()
         self.generator = torch.Generator().manual_seed(seed)
         device = examples.features.device
         n_features = examples.features.shape[1]
@@ -94,7 +95,8 @@ class JointTraining:
         losses, guesses = [], []
         for step in range(plan.n_steps):
             # Each class is the anchor's in turn, so that its examples get close to each other.
-            tuplets = self._tuplets(weight, anchor_label=1 - (epoch * plan.n_steps + step) % 2)
+            turn = (epoch * plan.n_steps + step) % len(self.classes)
+            tuplets = self._tuplets(weight, anchor_label=self.classes[-1 - turn])
             self.network.train()
             per_tuplet = self._losses(self.examples, tuplets)
             loss = per_tuplet.mean() + plan.l2 * self.network.weight_decay()
@@ -164,7 +166,8 @@ class JointTraining:
     @torch.no_grad()
     def _held_out_loss(self) -> float:
         """Share of held-out pairs, one item per class, in the wrong order along the line between
-        both classes' means; weighted by assurance.
+        both classes' means; weighted by assurance. With more than two classes, it is the mean over
+        the classes of that between a class and all others.
 
         The tuplets' own loss is not suitable: it grows as soon as the network is confident about
         what it has seen, long before it has learned to distinguish unseen examples.
@@ -173,10 +176,21 @@ class JointTraining:
             return float("nan")
         self.network.eval()
         places, examples = self.network(self.examples.features), self.examples
-        no, yes = (examples.assurance * (examples.label == label) for label in (0, 1))
-        line = yes @ places / yes.sum() - no @ places / no.sum()
-        scores = self.network(self.held_out.features) @ line
-        return wrong_order(scores, self.held_out.label, self.held_out.assurance)
+        held_out_places = self.network(self.held_out.features)
+
+        def wrong(label: int) -> float:
+            assert self.held_out is not None
+            is_label = examples.label == label
+            no, yes = examples.assurance * ~is_label, examples.assurance * is_label
+            line = yes @ places / yes.sum() - no @ places / no.sum()
+            is_held_out = (self.held_out.label == label).long()
+            return wrong_order(held_out_places @ line, is_held_out, self.held_out.assurance)
+
+        judged = torch.unique(self.held_out.label).tolist()
+        # Two classes need one line.
+        each = [wrong(label) for label in judged[-1:] if len(self.classes) == 2]
+        each = each or [wrong(label) for label in judged]
+        return sum(each) / len(each)
 
     def _weights(self) -> dict[str, Any]:
         return copy.deepcopy(self.network.state_dict())

@@ -1,4 +1,5 @@
-"""n-tuplets of an anchor, another example of its class, and n - 2 examples of the other class."""
+"""n-tuplets of an anchor, another example of its class, and n - 2 examples of other
+classes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Examples:
-    """The examples of tuplets. features: (n, D); label: (n,) 0 or 1; assurance: (n,)."""
+    """The examples of tuplets. features: (n, D); label: (n,) class; assurance: (n,)."""
 
     features: Tensor
     label: Tensor

@@ -26,6 +26,7 @@ from likewise.client.errors import (
 from likewise.client.objects import (
     Answer,
     Attempt,
+    Classified,
     Delivery,
     Embedding,
     Image,
@@ -46,6 +47,7 @@ __all__ = [
     "BadRequest",
     "BadSignature",
     "Campaign",
+    "Classified",
     "Collection",
     "Conflict",
     "Delivery",

@@ -9,6 +9,7 @@ from typing import Any
 from likewise.client.errors import TrainingFailed
 from likewise.client.objects import (
     Answer,
+    Classified,
     Embedding,
     Label,
     Membership,
@@ -172,6 +173,27 @@ class Campaign:
         query = {"order": order, "label": label, "asked": asked}
         for data in self._transport.pages(path, limit=1000, **query):
             yield read(Label, data)
+
+    def classified(
+        self,
+        version: int | None = None,
+        *,
+        order: str = "surest",
+        label: str | None = None,
+        asked: bool | None = None,
+    ) -> Iterator[Classified]:
+        """Every image of a campaign with classes with its labels in model `version`, or in the
+        newest.
+
+        order: `surest` (with `label`: those that most certainly have it first), `contested` (least
+        certain first) or `position`; label: only images with this class's label. Raises NotFound if
+        the model has no classes.
+        """
+        newest = max((model.version for model in self.models()), default=1)
+        path = f"{self._path}/models/{newest if version is None else version}/classes"
+        query = {"order": order, "label": label, "asked": asked}
+        for data in self._transport.pages(path, limit=1000, **query):
+            yield read(Classified, data)
 
     def export(self, file: str, to: str | Path = ".", **query: Any) -> Path:
         """Download an export such as `answers.csv` to a folder or path; returns its path."""

@@ -179,6 +179,31 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Classified:
+    """An image of a campaign with classes, with the names of its labels.
+
+    sureness: probability of the label, or of the least certain one. Lists have one entry for each
+    class of the campaign: probability, from votes and classifier; prior, from the classifier alone;
+    majority, dawid_skene, glad, from votes alone, None without votes; votes, numbers of annotators.
+    answers, unsure: annotators who answered about the image, and who saw it but did not.
+    """
+
+    image: int
+    filename: str
+    url: str
+    labels: list[str]
+    sureness: float
+    probability: list[float]
+    prior: list[float]
+    majority: list[float] | None
+    dawid_skene: list[float] | None
+    glad: list[float] | None
+    votes: list[int]
+    answers: int
+    unsure: int
+
+
+@dataclass(frozen=True)
 class Embedding:
     """vectors: (N, d) float32, where row k is the image at position k; filenames, sha256: (N,)."""
 

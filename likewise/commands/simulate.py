@@ -12,7 +12,7 @@ import typer
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.core.settings import get_settings
-from app.kinds import get_kind
+from app.kinds import kind_of
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.recruitment.calls import link_of
 from app.recruitment.service import list_recruitments
@@ -97,9 +97,7 @@ def run_market(
     with transaction() as session:
         campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(
-            read_images(session, campaign_row), names, traits, get_kind(campaign_row.kind).form
-        )
+        crowd = make_crowd(read_images(session, campaign_row), names, traits, kind_of(campaign_row))
         links = frozenset(
             link_of(recruitment) for recruitment in list_recruitments(session, campaign_row)
         )
@@ -149,9 +147,7 @@ def run_crowd(
     with transaction() as session:
         campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
-        crowd = make_crowd(
-            read_images(session, campaign_row), names, traits, get_kind(campaign_row.kind).form
-        )
+        crowd = make_crowd(read_images(session, campaign_row), names, traits, kind_of(campaign_row))
         link = annotator_link(campaign_row, "").removeprefix("/a/")
     run = CrowdRun(
         base_url=get_settings().base_url,

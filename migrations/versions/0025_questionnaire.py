@@ -1,7 +1,7 @@
 """Questionnaires before and after the grids, with versions, and people who are screened out.
 
 Revision ID: 0025
-Revises: 0022
+Revises: 0024
 """
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 revision = "0025"
-down_revision = "0022"
+down_revision = "0024"
 branch_labels = None
 depends_on = None
 

@@ -1,13 +1,13 @@
 """Channels are what app/recruitment/channels/ has, no longer a list in the database.
 
 Revision ID: 0026
-Revises: 0022
+Revises: 0025
 """
 
 from alembic import op
 
 revision = "0026"
-down_revision = "0022"
+down_revision = "0025"
 branch_labels = None
 depends_on = None
 

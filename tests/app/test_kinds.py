@@ -13,9 +13,10 @@ from app.core.database import transaction
 from app.kinds import Kind, all_kinds
 from app.kinds.base import _kinds
 from app.kinds.known import BadKnownAnswers, Row
+from app.kinds.votes import VoteKind
 from app.results.service import get_model
 from app.strategies import all_strategies, get_strategy, kinds_of
-from learning.simulation import AttributeCrowd, Crowd, VoteCrowd
+from learning.simulation import AttributeCrowd, Crowd
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
@@ -23,19 +24,19 @@ from tests.support.toy_kind import PairsKind
 
 N = 40
 VALUES = {"red": list(range(20)), "blue": list(range(20, N))}
-KINDS = [*all_kinds(), PairsKind()]
+KINDS = [kind.with_classes(("red", "blue")) for kind in (*all_kinds(), PairsKind())]
 of_every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
 def a_crowd(kind: Kind) -> Crowd:
     colours = ["red" if image < 20 else "blue" for image in range(N)]
-    if kind.form == "votes":
-        return VoteCrowd(np.arange(N) < 20, [1.0], [1.0])
+    if isinstance(kind, VoteKind):
+        return kind.crowd(kind.truth_from(colours, "colour", "red"), 1, 0.0, 0.0, 0)
     return AttributeCrowd.from_table({"colour": colours}, 1, noise=0.0)
 
 
 def as_table(kind: Kind, truth: list[int]) -> list[Row]:
-    names = kind.choices or ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+    names = kind.group_names if kind.choices else ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
     return [Row(image, names[group], image + 2) for image, group in enumerate(truth)]
 
 
@@ -48,7 +49,7 @@ def test_known_answers_from_an_attribute_are_answers_that_agree_with_themselves(
         known = kind.known_from_values(VALUES, "red", kind.grid_size, kind.max_groups, rng)
         assert len(set(known.images)) == len(known.truth) == kind.grid_size
         assert kind.problem_of(known.truth) is None
-        assert set(known.truth) <= set(range(kind.max_groups))
+        assert set(known.truth) <= set(range(kind.n_groups(kind.max_groups)))
         same = kind.agreement(known.truth, known.truth)
         assert same is not None
         assert same.value == pytest.approx(1)
@@ -91,7 +92,7 @@ def test_simulated_answers_are_answers(kind: Kind) -> None:
         answer = kind.simulate(crowd, 0, images, kind.max_groups)
         groups = answer.groups.tolist()
         assert len(groups) == len(images)
-        assert set(groups) <= set(range(-1, kind.max_groups))
+        assert set(groups) <= set(range(-1, kind.n_groups(kind.max_groups)))
         assert kind.problem_of(groups) is None
         assert groups == kind.simulate(crowd, 0, images, kind.max_groups).groups.tolist()
 
@@ -113,7 +114,7 @@ def test_an_unknown_kind_is_refused(client: TestClient) -> None:
     body = {"collection_id": str(collection.id), "name": "A", "kind": "heap"}
     refused = client.post("/api/v1/campaigns", json=body)
     assert refused.status_code == 422
-    names = "grid, bins, odd_one_out, nearer, select"
+    names = "grid, bins, odd_one_out, nearer, select, classify, labels"
     assert f"The kind must be one of {names}, not 'heap'." in refused.text
 
 

@@ -1,5 +1,7 @@
 """Campaigns of every kind that were played to the end, with all that archives may hold."""
 
+from collections.abc import Callable
+
 from fastapi.testclient import TestClient
 
 from app.accounts.models import Account
@@ -23,6 +25,8 @@ def campaigns_of_every_kind(client: TestClient, owner: Account) -> dict[str, Cam
         "crowdster": _bins(client, owner),
         "scdc": _clusters(client, owner),
         "neucrowd": _votes(client, owner),
+        "classes": _classes(client, owner, "classify", lambda image: image % 3),
+        "labels": _classes(client, owner, "labels", lambda image: image % 8),
         "triplets": _triplets(client, owner),
     }
     sign_in(client, owner)
@@ -109,6 +113,26 @@ def _votes(client: TestClient, owner: Account) -> Campaign:
     while reloaded(campaign.id).n_answers < campaign.budget:
         lease = a_lease(client, who[turn % 2])
         groups = [int(shown["image"] % 3 == 0) for shown in lease["images"]]
+        submit(client, who[turn % 2], lease, groups=groups, descriptions=[])
+        turn += 1
+    run_job()
+    return campaign
+
+
+def _classes(
+    client: TestClient, owner: Account, kind: str, group_of: Callable[[int], int]
+) -> Campaign:
+    campaign = a_campaign(
+        owner, a_collection(owner, N), name=kind, kind=kind, classes=["red", "green", "blue"],
+        strategy="neucrowd", budget=8, grid_size=6, grids_per_assignment=40,
+        annotation={"known_attribute": "colour", "gold_share": 0.3},
+        settings={"features": "features", "effort": "quick"},
+    )  # fmt: skip
+    who = [a_session(client, campaign, f"annotator-{k:06d}") for k in range(2)]
+    turn = 0
+    while reloaded(campaign.id).n_answers < campaign.budget:
+        lease = a_lease(client, who[turn % 2])
+        groups = [group_of(shown["image"]) for shown in lease["images"]]
         submit(client, who[turn % 2], lease, groups=groups, descriptions=[])
         turn += 1
     run_job()

@@ -105,6 +105,7 @@ FREE: dict[str, Plant] = {
     "campaign.annotation": under(
         "consent", "instructions", "thanks", "screen_out_text", "title", "help"
     ),
+    "campaign.classes": each,
     "campaign.name": whole,
     "campaign.question": whole,
     "channel_account.checked": also(
@@ -285,6 +286,7 @@ UNSEEN: dict[str, str] = {
         "by what a platform calls it, which the program asks it with",
     ),
     "link_parameters.values": "in exports alone; pages call annotators by numbers",
+    "campaign.classes": "none of the campaigns here has classes",
     "consent_text.text": "in exports alone; pages show the campaign's present text",
     "questionnaire_reply.answers": "in exports alone; pages count choices and numbers",
     "channel_call.history": "for those who look into the database after a failure",

@@ -113,3 +113,33 @@ def test_settings_say_what_cannot_be_saved_also_where_they_were_folded(
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert stored().budget == 60
     page.context.close()
+
+
+def test_classes_are_named_in_the_wizard_and_corrected_in_the_settings(
+    wizard: Page, web: System
+) -> None:
+    wizard.get_by_role("radio", name=re.compile("^Classify")).check()
+    names = wizard.get_by_label(re.compile("^Classes"))
+    expect(names).to_have_value("class 1\nclass 2")
+    names.fill("cat\nbig dog\n\nneither")
+    names.blur()
+    buttons = wizard.frame_locator("iframe").locator("button[data-group]")
+    expect(buttons).to_have_count(3, timeout=20_000)
+    expect(buttons.nth(1)).to_contain_text("big dog")
+    wait_until("the classes to be saved", lambda: stored().classes == ["cat", "big dog", "neither"])
+    assert (stored().kind, stored().max_groups, stored().strategy) == ("classify", 3, "neucrowd")
+    names.fill("cat\nCAT")
+    names.blur()
+    expect(wizard.get_by_text("Two classes are named 'CAT'.")).to_be_visible()
+    names.fill("cat\nbig dog\nneither")
+    names.blur()
+    # Another kind with names keeps them; one without has none.
+    wizard.get_by_role("radio", name=re.compile("^Label")).check()
+    wait_until("the other kind", lambda: stored().kind == "labels")
+    assert stored().classes == ["cat", "big dog", "neither"]
+    wizard.get_by_role("radio", name=re.compile("^Select")).check()
+    wait_until("a kind without names", lambda: stored().classes == [])
+    expect(names).to_be_hidden()
+    wizard.get_by_role("radio", name=re.compile("^Classify")).check()
+    wait_until("the kind with names again", lambda: len(stored().classes) == 2)
+    expect(names).to_have_value("class 1\nclass 2")

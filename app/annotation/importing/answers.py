@@ -19,7 +19,7 @@ from app.annotation.sessions import person_key
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.core.security import pseudonym
-from app.kinds import get_kind
+from app.kinds import kind_of
 
 # The channel of people whose answers were imported.
 CHANNEL = "import"
@@ -114,9 +114,9 @@ def searched_for(session: Session, campaign: Campaign, *, by_position: bool) -> 
 
 
 def _reader(campaign: Campaign, file_format: FileFormat, *, by_position: bool) -> Reader:
-    kind = get_kind(campaign.kind)
+    kind = kind_of(campaign)
     if file_format == "answers":
-        return partial(read_line, n_choices=len(kind.choices) or None)
+        return partial(read_line, n_choices=len(kind.group_names) if kind.choices else None)
     if kind.form != "groupings":
         raise BadAnswerFile(
             f"Nothing was imported. Triplets say which images belong together, but the answers of "
@@ -128,7 +128,7 @@ def _reader(campaign: Campaign, file_format: FileFormat, *, by_position: bool) -
 def _usable_lines(
     campaign: Campaign, file: BinaryIO, reader: Reader, names: ImageNames, problems: Problems
 ) -> Iterator[tuple[AnswerLine, tuple[int, ...]]]:
-    kind = get_kind(campaign.kind)
+    kind = kind_of(campaign)
     for number, content in read_lines(file):
         try:
             line = reader(number, content)

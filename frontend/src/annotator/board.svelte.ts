@@ -27,7 +27,16 @@ export interface Held {
 }
 
 /** What distinguishes a group besides its colour. */
-export type Look = { icon: IconName; text?: never } | { icon?: never; text: string };
+export type Look =
+  | { icon: IconName; text?: never; number?: never }
+  // Its number is drawn by the style sheet: names that screen readers say do not contain it.
+  | { icon?: never; text: string; number?: number };
+
+/** What an image shows of a group that it is in. */
+export interface Mark {
+  readonly look: Look;
+  readonly colour: number | string;
+}
 
 /** What is asked before submitting images that nothing was done with. */
 export interface Confirmation {
@@ -80,7 +89,12 @@ export class Board {
     const images = subject.images.map(({ image }) => image);
     this.required = campaign.descriptions === 'required';
     this.describes = campaign.descriptions !== 'none';
-    this.current = grouping.fromDraft(images, campaign.max_groups, resumed.draft);
+    this.current = grouping.fromDraft(
+      images,
+      campaign.max_groups,
+      resumed.draft,
+      this.limitOf(campaign),
+    );
     this.pictures = images.map(() => undefined);
     this.active = this.firstActive;
     this.started = performance.now() - resumed.elapsed;
@@ -112,9 +126,18 @@ export class Board {
     return { text: String(group + 1) };
   }
 
+  /** What an image in this group shows; several marks where a group stands for several things. */
+  marksOf(group: number): readonly Mark[] {
+    return [{ look: this.lookOf(group), colour: this.colourOf(group) }];
+  }
+
   /** Known groups have letters, since numbers are the annotator's own. */
   knownLookOf(truth: number): Look {
     return { text: letterOf(truth) };
+  }
+
+  knownMarksOf(truth: number): readonly Mark[] {
+    return [{ look: this.knownLookOf(truth), colour: this.colourOf(truth) }];
   }
 
   /** Whether an image in this group looks pressed, as a button. */
@@ -132,7 +155,7 @@ export class Board {
     if (held.shift) this.choose(extended(this.selected, this.current.images, this.anchor, image));
     else if (held.control || this.selected.size > 0 || this.active === null) {
       this.choose(toggled(this.selected, image));
-    } else this.put([image], this.groupOf(image) === this.active ? LEFT : this.active);
+    } else this.mark(image, this.active);
     this.anchor = image;
   }
 
@@ -295,6 +318,16 @@ export class Board {
       item.kind === 'description' ? [String(item.group + 1)] : [],
     );
     return groups.length ? t('missing_words', { n: groups.length, groups: list(groups) }) : '';
+  }
+
+  /** A click on an image while a group is active. */
+  protected mark(image: number, active: number): void {
+    this.put([image], this.groupOf(image) === active ? LEFT : active);
+  }
+
+  /** How many group numbers there are. */
+  protected limitOf(campaign: CampaignForAnnotators): number {
+    return campaign.max_groups;
   }
 
   /** The group that is active before anything was done. */

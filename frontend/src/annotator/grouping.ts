@@ -11,7 +11,9 @@ export interface Grouping {
   readonly images: readonly number[];
   /** `groups[k]` is the group of `images[k]`; LEFT where it is in none. */
   readonly groups: readonly number[];
-  /** One text for each possible group. */
+  /** Group numbers are below this one. */
+  readonly limit: number;
+  /** One text for each group that can have one. */
   readonly descriptions: readonly string[];
   /** Earlier and undone values of `groups`; the nearest one is last. */
   readonly past: readonly (readonly number[])[];
@@ -26,10 +28,15 @@ export interface Draft {
   readonly future?: readonly (readonly number[])[];
 }
 
-export function emptyGrouping(images: readonly number[], maxGroups: number): Grouping {
+export function emptyGrouping(
+  images: readonly number[],
+  maxGroups: number,
+  limit = maxGroups,
+): Grouping {
   return {
     images,
     groups: images.map(() => LEFT),
+    limit,
     descriptions: Array.from({ length: maxGroups }, () => ''),
     past: [],
     future: [],
@@ -41,16 +48,17 @@ export function fromDraft(
   images: readonly number[],
   maxGroups: number,
   draft: Draft | null,
+  limit = maxGroups,
 ): Grouping {
-  const empty = emptyGrouping(images, maxGroups);
+  const empty = emptyGrouping(images, maxGroups, limit);
   const fits = (groups: readonly number[]): boolean =>
     groups.length === images.length &&
-    groups.every((group) => Number.isInteger(group) && group >= LEFT && group < maxGroups);
+    groups.every((group) => Number.isInteger(group) && group >= LEFT && group < limit);
   if (draft === null || !fits(draft.groups)) return empty;
   const descriptions = empty.descriptions.map((_, group) => draft.descriptions[group] ?? '');
   const past = draft.past?.filter(fits) ?? [];
   const future = draft.future?.filter(fits) ?? [];
-  return { images, groups: [...draft.groups], descriptions, past, future };
+  return { ...empty, groups: [...draft.groups], descriptions, past, future };
 }
 
 export function groupOf(grouping: Grouping, image: number): number {
@@ -63,7 +71,8 @@ export function imagesOf(grouping: Grouping, group: number): number[] {
 
 /** Groups that hold at least one image, in order. */
 export function usedGroups(grouping: Grouping): number[] {
-  return grouping.descriptions.map((_, group) => group).filter((g) => grouping.groups.includes(g));
+  const used = new Set(grouping.groups.filter((group) => group !== LEFT));
+  return [...used].sort((a, b) => a - b);
 }
 
 export function countLeft(grouping: Grouping): number {
@@ -72,9 +81,16 @@ export function countLeft(grouping: Grouping): number {
 
 /** Puts images in a group, or takes them out (LEFT), in one step that can be undone. */
 export function assign(grouping: Grouping, images: readonly number[], group: number): Grouping {
-  if (group < LEFT || group >= grouping.descriptions.length) return grouping;
+  if (group < LEFT || group >= grouping.limit) return grouping;
   const chosen = new Set(images);
-  const groups = grouping.groups.map((old, k) => (chosen.has(grouping.images[k]!) ? group : old));
+  return withGroups(
+    grouping,
+    grouping.groups.map((old, k) => (chosen.has(grouping.images[k]!) ? group : old)),
+  );
+}
+
+/** Other groups for the images, in one step that can be undone. */
+export function withGroups(grouping: Grouping, groups: readonly number[]): Grouping {
   return groups.every((now, k) => now === grouping.groups[k])
     ? grouping
     : changed(grouping, groups);
@@ -106,7 +122,8 @@ export function redo(grouping: Grouping): Grouping {
 
 /** What another window or device made of the same grid, as a step that can be undone. */
 export function replaced(grouping: Grouping, draft: Draft): Grouping {
-  const next = fromDraft(grouping.images, grouping.descriptions.length, draft);
+  const { images, limit } = grouping;
+  const next = fromDraft(images, grouping.descriptions.length, draft, limit);
   const same = next.groups.every((group, k) => group === grouping.groups[k]);
   if (same) return { ...grouping, descriptions: next.descriptions };
   return { ...changed(grouping, next.groups), descriptions: next.descriptions };

@@ -50,6 +50,13 @@ export function symbolOf(group: number, choices: readonly string[]): string {
   return choices.length > 0 ? (SYMBOLS[group] ?? '') : '';
 }
 
+/** What a group is called where annotators chose from classes; `several`: groups are masks. */
+export function classText(group: number, classes: readonly string[], several: boolean): string {
+  if (!several) return classes[group] ?? 'no class';
+  const on = classes.filter((_, k) => group > 0 && (group >> k) & 1);
+  return on.length > 0 ? on.join('; ') : 'no label';
+}
+
 /** "7 yes, 16 no, 1 unsure"; what was not ticked was sent as no. */
 export function votesText(groups: readonly number[], choices: readonly string[]): string {
   return choices

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsOf, listOf, numberOf, whileRunning } from './schema';
+import { fieldsOf, linesOf, listOf, numberOf, whileRunning } from './schema';
 
 const schema = {
   properties: {
@@ -12,6 +12,7 @@ const schema = {
     measures: { type: 'array', items: { type: 'string', enum: ['warn', 'stop'] } },
     images: { type: 'array', items: { type: 'integer' } },
     countries: { type: 'array', items: { type: 'string', pattern: '^[A-Z]{2}$' } },
+    classes: { type: 'array', items: { type: 'string' }, one_per_line: true },
     bonus: { type: 'integer', minimum: 0, unit: 'hundredths of the currency' },
   },
 };
@@ -28,6 +29,7 @@ describe('fields of a schema', () => {
       ['measures', 'ticks'],
       ['images', 'hidden'],
       ['countries', 'list'],
+      ['classes', 'lines'],
       ['bonus', 'money'],
     ]);
   });
@@ -78,5 +80,11 @@ describe('a list field', () => {
   it('takes both commas and blanks', () => {
     expect(listOf(' US, GB;DE  FR ')).toEqual(['US', 'GB', 'DE', 'FR']);
     expect(listOf('')).toEqual([]);
+  });
+});
+
+describe('a field with a name on each line', () => {
+  it('keeps spaces and commas within names', () => {
+    expect(linesOf(' big cat \n\ndog, or wolf\n')).toEqual(['big cat', 'dog, or wolf']);
   });
 });

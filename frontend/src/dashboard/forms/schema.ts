@@ -1,7 +1,16 @@
 /** Fields of a form, read from a JSON schema that the server makes from its pydantic models. */
 
 export type Control =
-  'text' | 'long-text' | 'number' | 'money' | 'choice' | 'tick' | 'ticks' | 'list' | 'hidden';
+  | 'text'
+  | 'long-text'
+  | 'number'
+  | 'money'
+  | 'choice'
+  | 'tick'
+  | 'ticks'
+  | 'list'
+  | 'lines'
+  | 'hidden';
 
 export interface Field {
   readonly name: string;
@@ -39,6 +48,7 @@ interface Property {
   lines?: number;
   default?: unknown;
   unit?: string;
+  one_per_line?: boolean;
   while_running?: string;
 }
 
@@ -75,7 +85,7 @@ function fieldOf(name: string, property: Property, required: boolean): Field {
     name,
     title: property.title ?? name,
     help: property.description ?? '',
-    control: property.unit === MONEY ? 'money' : controlOf(value),
+    control: property.unit === MONEY ? 'money' : controlOf(value, property.one_per_line),
     choices: value.enum ?? value.items?.enum ?? [],
     labels: property.labels ?? {},
     minimum: value.minimum ?? value.exclusiveMinimum,
@@ -89,9 +99,10 @@ function fieldOf(name: string, property: Property, required: boolean): Field {
   };
 }
 
-function controlOf(value: Property): Control {
+function controlOf(value: Property, onePerLine = false): Control {
   if (value.enum) return 'choice';
   if (value.type === 'array') {
+    if (onePerLine) return 'lines';
     if (value.items?.enum) return 'ticks';
     return value.items?.type === 'string' ? 'list' : 'hidden';
   }
@@ -110,4 +121,12 @@ export function numberOf(text: string): number | null | undefined {
 /** What a list field holds: words apart by commas or blanks. */
 export function listOf(text: string): string[] {
   return text.split(/[\s,;]+/).filter((word) => word !== '');
+}
+
+/** What a field with a name on each line holds; empty lines are nothing. */
+export function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 }

@@ -93,7 +93,9 @@ export class CampaignDraft {
   /** Shows the change at once and saves it after a moment. */
   change(changes: Changes): void {
     if ('budget' in changes) this.chosenBudget = true;
-    this.put(changes);
+    // There are as many groups as classes.
+    const { classes } = changes as { classes?: string[] };
+    this.put(classes ? { ...changes, max_groups: classes.length } : changes);
   }
 
   private put(changes: Changes): void {
@@ -110,6 +112,9 @@ export class CampaignDraft {
     const body = beginWith(this.collection, kind, this.options);
     const { strategy, grid_size, max_groups, rounds, budget, question, name } = body;
     const { grids_per_assignment } = body;
+    // Names stay if the other kind asks for names as well.
+    const classes = this.campaign?.classes.length ? this.campaign.classes : body.classes;
+    const named = body.classes.length > 0 ? { classes, max_groups: classes.length } : {};
     // What was suggested for the kind before, and nobody has changed.
     const usual = beginWith(this.collection, this.campaign?.kind ?? '', this.options);
     this.put({
@@ -122,6 +127,8 @@ export class CampaignDraft {
       strategy,
       grid_size,
       max_groups,
+      classes: body.classes,
+      ...named,
       rounds,
       ...(this.chosenBudget ? {} : { budget }),
     });

@@ -32,6 +32,7 @@ export function beginWith(collection: Collection, kind: string, options: Options
     strategy: strategy?.name ?? 'cen',
     grid_size: gridSize,
     max_groups: sizes?.max_groups ?? 10,
+    classes: sizes?.classes ?? [],
     budget,
     grids_per_assignment: sizes?.grids_per_assignment ?? 10,
     rounds: Math.min(strategy?.default_rounds ?? 2, budget),
