@@ -54,7 +54,6 @@ from app.recruitment import pages as recruitment_pages
 from app.recruitment import payment_routes as payments
 from app.recruitment import planning_routes as recruiting
 from app.recruitment import routes as recruitment
-from app.recruitment.channels.mturk.sites import frame_ancestors
 from app.recruitment.channels.registry import all_channels
 from app.results import (
     class_label_routes,
@@ -111,7 +110,7 @@ def create_app() -> FastAPI:
     )
     app.add_middleware(PatientBodies)
     app.add_middleware(KnownHosts)
-    app.add_middleware(SecurityHeaders, mturk_origins=frame_ancestors)
+    app.add_middleware(SecurityHeaders)
     # The last that is added is the first to see a request.
     app.add_middleware(Requests)
     app.webhooks.include_router(webhook_events.event_router)

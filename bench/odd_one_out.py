@@ -90,9 +90,9 @@ class World:
         seconds: tuple[float | None, float],
         products: bool = False,
     ) -> Row:
-        found = accuracy(places, self.held_out, products=products)
+        right = accuracy(places, self.held_out, products=products)
         real = None if self.people is None else accuracy(places, self.people, products=products)
-        return Row(method, n, found, real, *seconds)
+        return Row(method, n, right, real, *seconds)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ cross-site writes."""
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -18,7 +18,6 @@ from app.core.openapi import release
 from app.core.security import new_token
 from app.core.settings import get_settings
 
-MTURK_PAGES = "/a/mturk/"
 ANNOTATION = "/api/v1/annotate/"
 OPEN = (ANNOTATION, "/static/", REPORTS)
 # The container's health check, load balancers and Prometheus use these paths.
@@ -33,26 +32,20 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 class SecurityHeaders:
     """Adds Content-Security-Policy and related headers, and a nonce for the scripts of a page.
 
-    A page that other sites may frame sets their origins as `request.state.framed_by`.
-
-    mturk_origins: origins of MTurk's pages, the only ones that may frame its annotators' pages and
-    receive their form
+    A page that other sites may frame sets their origins as `request.state.framed_by`, and a page
+    whose form goes to other sites sets theirs as `request.state.forms`.
     """
 
-    def __init__(self, app: ASGIApp, mturk_origins: Callable[[], str]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._mturk_origins = mturk_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, mturk = scope["path"], ""
-        nonce = new_token()
+        path, nonce = scope["path"], new_token()
         # Templates read this as `request.state.nonce`.
         scope.setdefault("state", {})["nonce"] = nonce
-        if path.startswith(MTURK_PAGES):
-            mturk = self._mturk_origins()
 
         async def send_with_headers(message: Message) -> None:
             # A response from the process for heavy requests already has all of these headers.
@@ -60,11 +53,12 @@ class SecurityHeaders:
             if message["type"] == "http.response.start" and not is_complete:
                 headers = MutableHeaders(scope=message)
                 kind = headers.get("content-type", "")
-                framed_by = mturk or scope["state"].get("framed_by", "")
+                framed_by = scope["state"].get("framed_by", "")
+                forms = scope["state"].get("forms", "")
                 # In a frame without an origin, WebKit does not treat anything as the page's own.
                 own = f"'self' {own_origin()}" if framed_by else "'self'"
                 headers.update(
-                    headers_of(path, kind, nonce, framed_by=framed_by, forms=mturk, own=own)
+                    headers_of(path, kind, nonce, framed_by=framed_by, forms=forms, own=own)
                 )
                 if is_private(path):
                     headers.setdefault("Cache-Control", "no-store")

@@ -34,6 +34,7 @@ from app.recruitment.link_schemas import (
     OwedOut,
     PaidOutside,
     PanelOut,
+    PanelsOut,
 )
 from app.recruitment.models import Invitation, Payment, Recruitment
 from app.recruitment.panels import PANELS
@@ -83,10 +84,10 @@ def list_links(
 
 
 @api.get("/links/panels")
-def list_panels(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> list[PanelOut]:
+def list_panels(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> PanelsOut:
     """List panels and survey tools for which a link's settings can be filled in."""
     get_campaign(session, account, campaign_id)
-    return [PanelOut.of(panel) for panel in PANELS]
+    return PanelsOut(panels=[PanelOut.of(panel) for panel in PANELS])
 
 
 @api.get("/links/{link_id}")

@@ -190,6 +190,10 @@ class PanelOut(BaseModel):
         )
 
 
+class PanelsOut(BaseModel):
+    panels: list[PanelOut]
+
+
 class NewInvitations(BaseModel, extra="forbid"):
     """Addresses to make. Give one of the two, depending on the link's access.
 

@@ -41,7 +41,7 @@ def platform_page(
 ) -> Response:
     """Show the page to which a platform sends people. Before they have a place, it is only a
     preview."""
-    spec = _page_channel(channel)
+    spec = _page_channel(request, channel)
     recruitment = entry.recruitment_of_link(session, link, spec.name)
     query, environment = request.query_params, environment_of(session, recruitment)
     given = _noted(recruitment, lambda: spec.claims(query, environment))
@@ -64,7 +64,7 @@ def platform_page(
 def thanks_page(request: Request, channel: str, link: str, session: AnnotatorsSession) -> Response:
     """Show the page of a posting that pays one person for earlier work. It has a button that
     submits."""
-    spec = _page_channel(channel)
+    spec = _page_channel(request, channel)
     if not spec.compensates:
         raise NotFound("There is no such page.")
     recruitment = entry.recruitment_of_link(session, link, spec.name)
@@ -76,10 +76,13 @@ def thanks_page(request: Request, channel: str, link: str, session: AnnotatorsSe
     return templates.TemplateResponse(request, "annotation/thanks.html", context)
 
 
-def _page_channel(name: str) -> ChannelSpec:
+def _page_channel(request: Request, name: str) -> ChannelSpec:
+    """Return the channel of a page. Only its platform may frame the page and receive its form."""
     if name not in {channel.name for channel in all_channels()}:
         raise NotFound("There is no such page. Check that you copied the whole address.")
-    return get_channel(name)
+    spec = get_channel(name)
+    request.state.framed_by = request.state.forms = spec.framed_by()
+    return spec
 
 
 def _noted(recruitment: Recruitment, read: Callable[[], Reply]) -> Reply:

@@ -439,7 +439,7 @@ def test_settings_can_be_changed_and_are_shown(client: TestClient, campaign: Cam
 
 
 def test_presets_need_only_what_the_panel_says(client: TestClient, campaign: Campaign) -> None:
-    presets = client.get(f"{links_of(campaign)}/panels").json()
+    presets = client.get(f"{links_of(campaign)}/panels").json()["panels"]
     assert [preset["key"] for preset in presets] == ["sona", "connect", "qualtrics", "limesurvey"]
     for preset in presets:
         fields = {name: preset[name] for name in LinkSettings.model_fields if name in preset}

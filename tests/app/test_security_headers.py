@@ -64,7 +64,7 @@ def framers(reply: Response) -> str:
     path = reply.request.url.path
     if not is_page(reply):
         return "'none'"
-    if path.startswith("/a/mturk/"):
+    if path.startswith("/a/mturk/") and reply.status_code != 405:
         return MTURK
     own = path.startswith("/campaigns/") and path.endswith("/preview")
     return "'self'" if own else "'none'"

@@ -55,7 +55,7 @@ def json_blocks(text: str) -> list[dict[str, list[dict[str, object]]]]:
 def test_the_policy_for_mturk_allows_the_requests_that_are_made_and_no_others() -> None:
     names = get_session().get_service_model("mturk").operation_names
     sources = "".join(
-        module.read_text() for module in ROOT.glob("app/recruitment/channels/mturk*.py")
+        module.read_text() for module in ROOT.glob("app/recruitment/channels/mturk/*.py")
     )
     actions = {
         f"mechanicalturk:{operation}"

@@ -42,7 +42,7 @@ export class Links {
   }
 
   async loadPanels(): Promise<void> {
-    this.panels = await reply(this.api.GET('/links/panels'));
+    this.panels = (await reply(this.api.GET('/links/panels'))).panels;
   }
 
   make(body: NewLink): Promise<Link> {
