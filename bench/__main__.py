@@ -18,6 +18,8 @@ ALONE = (
     "bench.crowdster",
     "bench.semicrowd",
     "bench.neucrowd",
+    "bench.odd_one_out",
+    "bench.classes",
     "bench.neighbours",
     "bench.exports",
     "bench.embedding_map",

@@ -28,7 +28,7 @@ class OddOneOutKind(GroupingKind):
         "answers are triplets, as in other studies of similarity."
     )
     question: ClassVar[str] = "Which image is least like the others?"
-    strategy: ClassVar[str] = "cen"
+    strategy: ClassVar[str] = "crowdster"
     grid_size: ClassVar[int] = 3
     smallest_grid: ClassVar[int] = FEWEST
     largest_grid: ClassVar[int] = 8
