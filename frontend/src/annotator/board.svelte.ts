@@ -5,6 +5,7 @@ import type { Resumed } from './drafts';
 import * as grouping from './grouping';
 import { type Draft, type Grouping, LEFT, type Missing } from './grouping';
 import type { IconName } from './icons';
+import type { Look, Mark } from './looks';
 import { extended, type Selection, toggled } from './selection';
 import { type Key, list, t } from './texts';
 import { Trace, type Untimed } from './trace';
@@ -24,18 +25,6 @@ export interface Held {
   readonly shift: boolean;
   /** Ctrl or Cmd. */
   readonly control: boolean;
-}
-
-/** What distinguishes a group besides its colour. */
-export type Look =
-  | { icon: IconName; text?: never; number?: never }
-  // Its number is drawn by the style sheet: names that screen readers say do not contain it.
-  | { icon?: never; text: string; number?: number };
-
-/** What an image shows of a group that it is in. */
-export interface Mark {
-  readonly look: Look;
-  readonly colour: number | string;
 }
 
 /** What is asked before submitting images that nothing was done with. */

@@ -90,8 +90,7 @@ export class Page {
     settleKey(this.place, true);
     const finished = noted<Finished>(this.doneKey);
     const back = notedWayBack(this.place);
-    // Whether somebody is still stopped is for the server to say, and where they go from here once
-    // the tab that knew is closed.
+    // The server says whether somebody is still stopped, and where they go from a new tab.
     if (finished && !finished.stopped && !(finished.returns && back === null)) {
       this.phase = { name: 'done', finished, stopped: false, back };
     } else await this.enter();
@@ -358,8 +357,8 @@ export class Page {
     else if (handout.status === 'warning') this.phase = { name: 'warning' };
     else {
       this.phase = { name: handout.status === 'paused' ? 'paused' : 'waiting' };
-      const seconds = Math.max(1, handout.retry_after_seconds ?? 3);
-      this.timer = setTimeout(() => void this.next(), seconds * 1000);
+      const wait = 1000 * Math.max(1, handout.retry_after_seconds ?? 3);
+      this.timer = setTimeout(() => void this.next(), wait);
     }
   }
 
@@ -386,13 +385,12 @@ export class Page {
     const stopped = handout.status === 'stopped';
     const handIn = this.session?.hand_in;
     if (this.isOnPlatform && handIn && handout.answered > 0) {
-      this.phase = { name: 'ending', ending: new Ending(this, handIn, handout, stopped) };
-      return;
+      const ending = new Ending(this, handIn, handout, stopped);
+      return void (this.phase = { name: 'ending', ending });
     }
     const { finished, isNothingNew } = noteFinished(this.doneKey, handout, this.session);
     if (isNothingNew) this.notice = { key: 'nothing_text' };
-    const back = handout.return_address ?? null;
-    noteWayBack(this.place, back);
+    const back = noteWayBack(this.place, handout.return_address ?? null);
     this.phase = { name: 'done', finished, stopped, back };
   }
 

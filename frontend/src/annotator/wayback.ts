@@ -5,7 +5,7 @@
 const keyOf = (place: string): string => `likewise:back:${place}`;
 const memory = new Map<string, string>();
 
-export function noteWayBack(place: string, address: string | null): void {
+export function noteWayBack(place: string, address: string | null): string | null {
   memory.delete(place);
   if (address !== null) memory.set(place, address);
   try {
@@ -14,6 +14,7 @@ export function noteWayBack(place: string, address: string | null): void {
   } catch {
     // Storage may be refused in frames and private windows: it lasts as long as the page.
   }
+  return address;
 }
 
 export function notedWayBack(place: string): string | null {

@@ -1,5 +1,6 @@
 import type { IconName } from '../../icons';
-import { Board, type Confirmation, type Look } from '../../board.svelte';
+import { Board, type Confirmation } from '../../board.svelte';
+import type { Look } from '../../looks';
 import { LEFT, type Missing } from '../../grouping';
 import { type Key, t } from '../../texts';
 

@@ -1,5 +1,6 @@
 import type { AnswerIn, CampaignForAnnotators } from '../../../api/types';
-import type { Confirmation, Mark } from '../../board.svelte';
+import type { Confirmation } from '../../board.svelte';
+import type { Mark } from '../../looks';
 import { type Grouping, LEFT, withGroups } from '../../grouping';
 import { type Key, t } from '../../texts';
 import { ClassBoard } from '../classify/board.svelte';

@@ -1,5 +1,6 @@
 import type { AnswerIn, LeasedImage } from '../../../api/types';
-import { Board, type Confirmation, type Look } from '../../board.svelte';
+import { Board, type Confirmation } from '../../board.svelte';
+import type { Look } from '../../looks';
 import {
   assign,
   clear,

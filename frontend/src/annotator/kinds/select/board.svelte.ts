@@ -1,5 +1,6 @@
 import type { AnswerIn } from '../../../api/types';
-import { Board, type Confirmation, type Look } from '../../board.svelte';
+import { Board, type Confirmation } from '../../board.svelte';
+import type { Look } from '../../looks';
 import { type Grouping, LEFT, type Missing } from '../../grouping';
 import { type Key, language, t } from '../../texts';
 import { countVotes, NO, VOTES, votesOf, YES } from './votes';

@@ -1,0 +1,14 @@
+/** How groups look on images and buttons. */
+import type { IconName } from './icons';
+
+/** What distinguishes a group besides its colour. */
+export type Look =
+  | { icon: IconName; text?: never; number?: never }
+  // Its number is drawn by the style sheet: names that screen readers say do not contain it.
+  | { icon?: never; text: string; number?: number };
+
+/** What an image shows of a group that it is in. */
+export interface Mark {
+  readonly look: Look;
+  readonly colour: number | string;
+}
