@@ -30,11 +30,11 @@ _PAPER_DIMENSIONS = 3
 _GROWTH = 2.0
 # The first local grids of a small collection come from a neighbourhood of this many grids. A
 # smaller one would keep groups together that no grid shows next to each other.
-# With few images in a grid, an answer only says which are the nearest, and among images that are
-# all very similar that is chance: the smallest neighbourhood has this many images, divided by those in a
-# grid (64 for three, 24 for eight).
-_CONTRAST = 192
 _WIDEST_GRIDS = 3.5
+# With few images in a grid, an answer only says which are the nearest, and among images that are
+# all very similar that is chance: the smallest neighbourhood has this many images, divided by
+# those in a grid (64 for three, 24 for eight).
+_CONTRAST = 192
 # With more dimensions this applies to large collections too, because few of the images that are
 # close in an early embedding are neighbours.
 _FEW_DIMENSIONS = 8
@@ -65,8 +65,8 @@ class CrowdSter(Estimator):
     Where the paper is not specific, both do this: the k of the k nearest neighbours shrinks
     from wide to `neighbors_end * grid_size` over `n_phases`, and several seeds start
     apart (`n_excluded` nearest neighbours). "likelihood" scales neighbourhoods by how
-    far each image's own neighbours are, and keeps them wider for grids of few images. "paper" normalises the scale of the embedding every
-    phase and clips small distances.
+    far each image's own neighbours are, and keeps them wider for grids of few images.
+    "paper" normalises the scale of the embedding every phase and clips small distances.
 
     Parameters
     ----------

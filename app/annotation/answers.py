@@ -21,7 +21,12 @@ from app.annotation.held import locked_with_all
 from app.annotation.leases import live_leases
 from app.annotation.models import Annotator, Answer, Assignment, Remark
 from app.annotation.quality import judge
-from app.annotation.sessions import AnnotatorSession, complete_unless_asked, grids_of
+from app.annotation.sessions import (
+    AnnotatorSession,
+    complete_assignment,
+    complete_unless_asked,
+    grids_of,
+)
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import close_round, open_next
 from app.core.database import locked
@@ -106,6 +111,11 @@ def submit_answer(
     else:
         _count(session, campaign, current, grid, answer)
     assignment.n_answered += 1
+    if assignment.state == "screened_out":
+        # Answers in another tab screened the person out. This work is done, and counts for pay.
+        assignment.state = "open"
+        complete_assignment(session, assignment)
+        return answer, assignment
     # Answers that arrive late, after the assignment has ended, are recorded as well.
     if assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
         complete_unless_asked(session, AnnotatorSession(campaign, who.annotator, assignment))

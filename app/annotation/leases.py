@@ -182,6 +182,7 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
 def _ended(session: Session, who: AnnotatorSession) -> Handout:
     """End the assignment of someone who gets no more grids, after the questions that come then."""
     if who.assignment.n_answered and not complete_unless_asked(session, who):
+        who.assignment.grids_over_at = who.assignment.grids_over_at or datetime.now(UTC)
         return Handout("questions")
     return Handout("done" if who.annotator.stopped_at is None else "stopped")
 

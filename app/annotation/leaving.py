@@ -1,8 +1,8 @@
-"""People who leave at the questions after the grids, with all their grids done."""
+"""People who leave at the questions after the grids."""
 
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, Assignment
@@ -15,7 +15,7 @@ TIME_TO_ANSWER = timedelta(days=1)
 
 
 def complete_left(session: Session) -> int:
-    """Complete assignments whose grids were done long ago, and return how many."""
+    """Complete assignments whose grids were over long ago, and return how many."""
     lately = select(Answer.id).where(
         Answer.assignment_id == Assignment.id,
         Answer.submitted_at > datetime.now(UTC) - TIME_TO_ANSWER,
@@ -24,7 +24,11 @@ def complete_left(session: Session) -> int:
         select(Assignment)
         .where(
             Assignment.state == "open",
-            Assignment.n_answered >= Assignment.target + Assignment.extra,
+            Assignment.n_answered > 0,
+            or_(
+                Assignment.n_answered >= Assignment.target + Assignment.extra,
+                Assignment.grids_over_at < datetime.now(UTC) - TIME_TO_ANSWER,
+            ),
             ~lately.exists(),
         )
         .limit(ROWS_AT_ONCE)

@@ -156,6 +156,8 @@ class Assignment(Identified, Base):
     external_id: the platform's id; the platform has its own record
         (app.recruitment.models.Submission).
     handed_in_at: when the annotator's page began to submit it on the platform.
+    grids_over_at: when there were no more grids for the person before all were done, and the
+        questions after them were asked.
     screened_out_at: when practice was failed, if the recruitment then sends people back, or when
         answers before the grids screened the person out.
     seen_at: when the annotator's page last reported; null if it reported that it was closed.
@@ -195,6 +197,7 @@ class Assignment(Identified, Base):
     completion_code: Mapped[str] = mapped_column(String(20))
     completed_at: Mapped[datetime | None]
     handed_in_at: Mapped[datetime | None]
+    grids_over_at: Mapped[datetime | None]
     screened_out_at: Mapped[datetime | None]
     seen_at: Mapped[datetime | None]
 

@@ -45,13 +45,15 @@ def asked_questions(
     # Before every grid this is asked, so people who have answered cost no statement.
     if not questions or known == key_of(questions):
         return []
-    replies = session.scalars(
-        select(QuestionnaireReply.answers).where(QuestionnaireReply.annotator_id == annotator.id)
+    replies = session.execute(
+        select(QuestionnaireReply.answers, Questionnaire.questions)
+        .join(Questionnaire, QuestionnaireReply.questionnaire_id == Questionnaire.id)
+        .where(QuestionnaireReply.annotator_id == annotator.id)
     ).all()
     asked = [
         question
         for question in questions
-        if not any(fits(question, reply.get(question.key)) for reply in replies)
+        if not any(fits(question, reply.get(question.key), then) for reply, then in replies)
     ]
     is_needed = known is None or any(question.required for question in asked)
     return asked if is_needed else []

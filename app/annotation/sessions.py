@@ -240,7 +240,11 @@ def complete_unless_asked(session: Session, who: AnnotatorSession) -> bool:
 def stage(session: Session, who: AnnotatorSession) -> Stage:
     """Return what the annotator's page shows next, before or instead of grids."""
     settings, annotator = who.settings, who.annotator
-    if who.assignment.screened_out_at is not None:
+    assignment = who.assignment
+    if assignment.screened_out_at is not None:
+        return "screened_out"
+    # In another assignment. Those who have done grids have earned their pay.
+    if annotator.screened_out_at is not None and not assignment.n_answered:
         return "screened_out"
     if consent.is_asked(settings, annotator):
         return "consent"

@@ -205,15 +205,26 @@ def is_empty(answer: Any) -> bool:
     return answer is None or answer == [] or (isinstance(answer, str) and not answer.strip())
 
 
-def fits(question: Question, answer: Any) -> bool:
-    """Return whether an earlier answer is an answer to a question."""
-    if is_empty(answer):
+def fits(question: Question, answer: Any, asked: Sequence[dict[str, Any]]) -> bool:
+    """Return whether an earlier answer, to the questions `asked` as they are stored, is an answer
+    to a question. Points of a scale of another length are not."""
+    if is_empty(answer) or not is_same_scale(question, asked):
         return False
     try:
         question.checked(answer)
     except ValueError:
         return False
     return True
+
+
+def is_same_scale(question: Question, asked: Sequence[dict[str, Any]]) -> bool:
+    """Return whether a question was among these stored ones with as many points as now, if it is a
+    scale."""
+    if question.type != "likert":
+        return True
+    return any(
+        each.get("key") == question.key and each.get("points") == question.points for each in asked
+    )
 
 
 def check_questionnaires(before: Sequence[Question], after: Sequence[Question]) -> None:

@@ -16,6 +16,14 @@ def is_finished() -> ColumnElement[bool]:
     return and_(Assignment.state == "completed", Assignment.n_answered > 0)
 
 
+def is_at_the_end() -> ColumnElement[bool]:
+    """SQL: an assignment whose grids are done, and whose person has yet to answer the questions
+    that come then. They may do so later, and are paid in any case."""
+    done = Assignment.n_answered >= Assignment.target + Assignment.extra
+    over = or_(done, Assignment.grids_over_at.is_not(None))
+    return and_(Assignment.state == "open", Assignment.n_answered > 0, over)
+
+
 def is_at_work() -> ColumnElement[bool]:
     """SQL: an open assignment with a live lease, or whose page was opened no longer ago than a
     lease lasts, because people read instructions before they have a lease."""
@@ -31,7 +39,7 @@ def is_at_work() -> ColumnElement[bool]:
     )
     came = Assignment.created_at.between(lately, latest_now())
     here = or_(came, Assignment.seen_at > lately, leased)
-    return and_(Assignment.state == "open", here)
+    return and_(Assignment.state == "open", Assignment.screened_out_at.is_(None), here)
 
 
 def free_place(session: Session, assignment: Assignment) -> None:
@@ -46,6 +54,6 @@ def has_place(session: Session, link: Recruitment) -> bool:
     if link.places == 0:
         return True
     taken = select(func.count()).where(
-        Assignment.recruitment_id == link.id, or_(is_finished(), is_at_work())
+        Assignment.recruitment_id == link.id, or_(is_finished(), is_at_the_end(), is_at_work())
     )
     return (session.scalar(taken) or 0) < link.places

@@ -46,6 +46,10 @@ class ChannelRefused(ChannelError):
         self.code = code
 
 
+class NotAtWork(ChannelRefused):
+    """According to the platform, this person is not at work on this posting."""
+
+
 class ChannelUnavailable(ChannelError):
     """The request failed for now: nothing happened, or repeating is harmless. Examples are
     throttling, time-outs and 5xx responses."""

@@ -197,7 +197,9 @@ def _reopen(session: Session, who: AnnotatorSession) -> None:
     own = who.assignment
     own.extra = min(own.extra, max(0, own.n_answered - own.target))
     own.state = "open"
-    if own.n_answered >= sessions.grids_of(own):
+    if who.annotator.screened_out_at is not None and not own.n_answered:
+        own.state = "screened_out"
+    elif own.n_answered >= sessions.grids_of(own):
         sessions.complete_unless_asked(session, who)
 
 

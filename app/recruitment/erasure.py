@@ -173,16 +173,23 @@ def _known(session: Session, campaign: Campaign) -> list[UUID]:
         .join(Recruitment, Invitation.recruitment_id == Recruitment.id)
         .where(Recruitment.campaign_id == campaign.id, Invitation.label != "")
     )
-    query = select(AnnotatorIdentity.annotator_id).where(
-        AnnotatorIdentity.campaign_id == campaign.id,
-        or_(
-            AnnotatorIdentity.external_id.is_not(None),
-            AnnotatorIdentity.annotator_id.in_(labelled),
-            AnnotatorIdentity.annotator_id.in_(
-                select(LinkParameters.annotator_id).where(LinkParameters.campaign_id == campaign.id)
+    # Restored campaigns have annotators without an identity.
+    query = (
+        select(Annotator.id)
+        .outerjoin(AnnotatorIdentity, AnnotatorIdentity.annotator_id == Annotator.id)
+        .where(
+            Annotator.campaign_id == campaign.id,
+            or_(
+                AnnotatorIdentity.external_id.is_not(None),
+                Annotator.id.in_(labelled),
+                Annotator.id.in_(
+                    select(LinkParameters.annotator_id).where(
+                        LinkParameters.campaign_id == campaign.id
+                    )
+                ),
+                Annotator.id.in_(select(QuestionnaireReply.annotator_id)),
             ),
-            AnnotatorIdentity.annotator_id.in_(select(QuestionnaireReply.annotator_id)),
-        ),
+        )
     )
     return list(session.scalars(query))
 

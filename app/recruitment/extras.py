@@ -21,6 +21,7 @@ from app.recruitment import ledger
 from app.recruitment.channels.paid import Paid
 from app.recruitment.fees import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
+from app.recruitment.returns import return_address
 from app.recruitment.settings import LinkSettings, settings_model
 
 
@@ -126,7 +127,10 @@ def screen_out_if_failed(session: Session, who: AnnotatorSession) -> None:
     is_paid = (
         isinstance(channel_settings, Paid) and channel_settings.failed_practice_cents is not None
     )
-    is_sent = isinstance(channel_settings, LinkSettings) and channel_settings.returns.screened_out
+    # Without a way back they continue.
+    is_sent = isinstance(channel_settings, LinkSettings) and bool(
+        return_address(session, recruitment, assignment, "screened_out")
+    )
     if is_paid or is_sent:
         assignment.screened_out_at = datetime.now(UTC)
 

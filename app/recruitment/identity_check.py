@@ -8,7 +8,7 @@ from app.core.errors import LikewiseError
 from app.recruitment import entry
 from app.recruitment.attempts import channel_client
 from app.recruitment.calls import page_address
-from app.recruitment.channel import ChannelError, ChannelRefused
+from app.recruitment.channel import ChannelError, NotAtWork
 from app.recruitment.channels.spec import ChannelSpec, Entry
 from app.recruitment.people import posting_ref
 
@@ -38,7 +38,7 @@ def confirm(spec: ChannelSpec, body: Entry) -> None:
         ref, client = posting_ref(recruitment, posting), channel_client(session, recruitment)
     try:
         spec.confirm(client.open(), ref, body, page_address(recruitment))
-    except ChannelRefused as error:
+    except NotAtWork as error:
         raise entry.refused(
             recruitment, arrival, str(error), error.code or "not_at_work"
         ) from error

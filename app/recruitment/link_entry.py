@@ -118,7 +118,8 @@ def _assignment(session: Session, arrival: LinkArrival, annotator: Annotator) ->
     assignment = sessions.current_assignment(session, annotator)
     if assignment is None:
         return _take_on(session, arrival, annotator)
-    if assignment.state == "open" and not assignment.n_answered:
+    is_unbegun = assignment.state == "open" and not assignment.n_answered
+    if is_unbegun and assignment.screened_out_at is None:
         _require_place_again(session, arrival.link, assignment)
     return assignment
 
@@ -127,7 +128,8 @@ def _add_way_back(
     session: Session, refusal: LinkRefused, link: Recruitment, annotator: Annotator, kept: Kept
 ) -> None:
     """Say in a refusal for which there is a way back where the link sends the person."""
-    if refusal.code not in SENT_BACK:
+    if refusal.code not in SENT_BACK or link.state == "paused":
+        # Panels take somebody who is sent back for good, and a pause ends.
         return
     address = address_without_place(session, link, annotator.id, kept)
     if address is not None:

@@ -53,7 +53,8 @@ class NewLink(BaseModel, extra="forbid"):
     access: `open` lets in everyone who has the link, and `password` those who also know the
         password. `listed` makes an address for each person on a list, and `single_use` makes
         addresses that each allow one assignment.
-    places, per_device: 0 means no limit.
+    places, per_device: 0 means no limit. If addresses say who people are, each of them can do one
+        assignment by default.
     reward_cents: the campaign's reward by default.
     parameters: parameters of the address that are kept; others are ignored.
     person: the kept parameter that identifies the person in every browser.
@@ -65,7 +66,7 @@ class NewLink(BaseModel, extra="forbid"):
     name: str = Field(default="", max_length=100)
     access: Access = "open"
     password: str | None = Password
-    per_device: StrictInt = 0
+    per_device: StrictInt | None = None
     places: StrictInt = 0
     reward_cents: StrictInt | None = None
     parameters: Parameters = Field(default_factory=list, max_length=MOST_PARAMETERS)
@@ -76,7 +77,10 @@ class NewLink(BaseModel, extra="forbid"):
     framed_by: list[str] = Field(default_factory=list, max_length=MOST_FRAMES)
 
     def settings(self) -> dict[str, Any]:
-        return self.model_dump(include=set(LinkSettings.model_fields))
+        chosen = self.model_dump(include=set(LinkSettings.model_fields))
+        if self.per_device is None:
+            chosen["per_device"] = int(bool(self.person))
+        return chosen
 
 
 class ChangedLink(BaseModel, extra="forbid"):

@@ -118,6 +118,7 @@ def change_link(
             "You can't change a link from or to personal addresses. Make another link.",
             code="access_stays",
         )
+    _require_same_people(session, link, settings)
     link.settings = settings
     password = values.get("password")
     if access == "password" and password is not None:
@@ -127,6 +128,21 @@ def change_link(
     elif access != "password":
         link.password_hash = None
     return _record_change(session, account, link, "changed", fields=sorted(values))
+
+
+def _require_same_people(session: Session, link: Recruitment, settings: dict[str, Any]) -> None:
+    """Raise InvalidInput if people who have come through the link would no longer be known."""
+    before = link_settings(link.settings)
+    becomes_required = settings["person_required"] and not before.person_required
+    if settings["person"] == before.person and not (settings["person"] and becomes_required):
+        return
+    came = select(Assignment.id).where(Assignment.recruitment_id == link.id).limit(1)
+    if session.scalar(came) is not None:
+        raise InvalidInput(
+            "People have already come through this link, and another ID would no longer recognise "
+            "them. Make another link.",
+            code="person_stays",
+        )
 
 
 def act_on_link(

@@ -62,7 +62,8 @@ def read_parameters(settings: LinkSettings, query: str) -> Kept:
     names = [parameter.name for parameter in settings.parameters]
     if not names:
         return Kept()
-    given = _pairs(query, names)
+    # Tools that fill in e-mail addresses leave "+" as it is, which forms read as a space.
+    given = _pairs(query.replace("+", "%2B"), names)
     unfilled = {parameter.placeholder for parameter in settings.parameters}
     values = {}
     for name, texts in given.items():

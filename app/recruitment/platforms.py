@@ -35,13 +35,25 @@ def environment_of(session: Session, recruitment: Recruitment) -> str:
     return session.get_one(ChannelAccount, recruitment.channel_account_id).environment
 
 
+def _page_channel(request: Request, channel: str) -> ChannelSpec:
+    """Return the channel of a page. Only its platform may frame the page and receive its form, and
+    refusals as well, so this comes before a connection to the database."""
+    if channel not in {spec.name for spec in all_channels()}:
+        raise NotFound("There is no such page. Check that you copied the whole address.")
+    spec = get_channel(channel)
+    request.state.framed_by = request.state.forms = spec.framed_by()
+    return spec
+
+
+PageChannel = Annotated[ChannelSpec, Depends(_page_channel)]
+
+
 @pages.get("/a/{channel}/{link}", response_class=HTMLResponse)
 def platform_page(
-    request: Request, channel: str, link: str, session: AnnotatorsSession, lang: str = ""
+    request: Request, spec: PageChannel, link: str, session: AnnotatorsSession, lang: str = ""
 ) -> Response:
     """Show the page to which a platform sends people. Before they have a place, it is only a
     preview."""
-    spec = _page_channel(request, channel)
     recruitment = entry.recruitment_of_link(session, link, spec.name)
     query, environment = request.query_params, environment_of(session, recruitment)
     given = _noted(recruitment, lambda: spec.claims(query, environment))
@@ -61,10 +73,11 @@ def platform_page(
 
 
 @pages.get("/a/{channel}/{link}/thanks", response_class=HTMLResponse)
-def thanks_page(request: Request, channel: str, link: str, session: AnnotatorsSession) -> Response:
+def thanks_page(
+    request: Request, spec: PageChannel, link: str, session: AnnotatorsSession
+) -> Response:
     """Show the page of a posting that pays one person for earlier work. It has a button that
     submits."""
-    spec = _page_channel(request, channel)
     if not spec.compensates:
         raise NotFound("There is no such page.")
     recruitment = entry.recruitment_of_link(session, link, spec.name)
@@ -74,15 +87,6 @@ def thanks_page(request: Request, channel: str, link: str, session: AnnotatorsSe
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     context = {"campaign": campaign, "assignment": assignment, "address": address}
     return templates.TemplateResponse(request, "annotation/thanks.html", context)
-
-
-def _page_channel(request: Request, name: str) -> ChannelSpec:
-    """Return the channel of a page. Only its platform may frame the page and receive its form."""
-    if name not in {channel.name for channel in all_channels()}:
-        raise NotFound("There is no such page. Check that you copied the whole address.")
-    spec = get_channel(name)
-    request.state.framed_by = request.state.forms = spec.framed_by()
-    return spec
 
 
 def _noted(recruitment: Recruitment, read: Callable[[], Reply]) -> Reply:

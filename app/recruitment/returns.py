@@ -37,7 +37,8 @@ def filled(settings: LinkSettings, outcome: Outcome, kept: Kept, code: str = "")
     if it needs an id and the person has none."""
     template = settings.returns.template(outcome)
     values = substitutes(kept)
-    if not template or (PERSON in placeholders_of(template) and PERSON not in values):
+    needs_person = {PERSON, settings.person} & set(placeholders_of(template))
+    if not template or (needs_person and not kept.person):
         return None
     # A code is proof of work, so only those who have done some get it.
     values[CODE] = code if outcome == "completed" else ""

@@ -96,6 +96,10 @@ class LinkSettings(BaseModel):
             raise ValueError(f"the ID “{self.person}” is not among the parameters to keep")
         if self.person and self.access in PERSONAL:
             raise ValueError("personal addresses already identify people; leave the ID out")
+        if self.person and self.access == "password":
+            raise ValueError(
+                "an ID in the address lets people in without the password; leave one of them out"
+            )
         if self.person not in ("", PERSON) and PERSON in names:
             raise ValueError(f"a parameter called {PERSON} can only be the person's ID")
         self._require_known_placeholders(names)

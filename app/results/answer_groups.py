@@ -26,10 +26,11 @@ from app.campaigns.questions import (
     NumberQuestion,
     Place,
     Question,
+    is_same_scale,
 )
 from app.core.errors import InvalidInput, NotFound
 from app.kinds import Kind, kind_of
-from app.results.comparisons import answers_by_size, arrays_of
+from app.results.comparisons import answers_by_size, arrays_of, compared_places
 from app.results.questionnaires import Replies, read_replies
 from learning.proportions import corrected, fisher_p_values
 
@@ -144,6 +145,7 @@ def groups_of(question: Question, replies: dict[int, Replies]) -> list[AnswerGro
         who: reply.answers[question.key]
         for who, reply in replies.items()
         if question.key in reply.answers
+        and is_same_scale(question, [reply.asked.get(question.key, {})])
     }
     if isinstance(question, ChoiceQuestion):
         given = {who: a if isinstance(a, list) else [a] for who, a in answers.items()}
@@ -172,8 +174,13 @@ def _halves(
         sides = {who: (n > middle) - (n < middle) for who, n in numbers.items()}
     else:
         middle = median(numbers.values())
-        names = (f"up to {middle:g}", f"above {middle:g}")
-        sides = {who: 1 if n > middle else -1 for who, n in numbers.items()}
+        # Often many people give the largest number.
+        is_top = middle == max(numbers.values())
+        names = ("below {}", "{} or more") if is_top else ("up to {}", "above {}")
+        names = tuple(name.format(f"{middle:.15g}") for name in names)
+        sides = {
+            who: 1 if n > middle or (is_top and n == middle) else -1 for who, n in numbers.items()
+        }
     places = (-1, 0, 1) if len(names) == 3 else (-1, 1)
     return [
         AnswerGroup(name, frozenset(who for who, side in sides.items() if side == place))
@@ -248,7 +255,7 @@ def read_opinions(session: Session, campaign: Campaign, people: frozenset[int]) 
             break
         if mine:
             images, groups = arrays_of(mine)
-            units = _votes(images, groups, kind) if choices else _pairs(images, groups)
+            units = _votes(images, groups, kind) if choices else _pairs(images, groups, kind)
             answer, image, other, yes = units
             who = np.searchsorted(wanted, [row.annotator for row in mine])
             keys.append((who[answer] * width + image) * width + other)
@@ -261,10 +268,10 @@ def read_opinions(session: Session, campaign: Campaign, people: frozenset[int]) 
 Units = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]
 
 
-def _pairs(images: NDArray[np.int64], groups: NDArray[np.int64]) -> Units:
+def _pairs(images: NDArray[np.int64], groups: NDArray[np.int64], kind: Kind) -> Units:
     """Return the answer, the smaller and the larger image of each informative pair, and whether
     they were together."""
-    first, second = np.triu_indices(images.shape[1], 1)
+    first, second = compared_places(images.shape[1], kind)
     known = (groups[:, first] >= 0) | (groups[:, second] >= 0)
     known &= (images[:, first] >= 0) & (images[:, second] >= 0)
     answer = np.nonzero(known)[0]

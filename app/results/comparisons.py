@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.core.cells import csv_line
-from app.kinds import kind_of
+from app.kinds import Kind, kind_of
 from app.results.answers import AnswerRow, read_answers
 
 PAIR_COLUMNS = ["annotator", "grid", "i", "j", "same"]
@@ -31,7 +31,7 @@ def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
     yield csv_line(PAIR_COLUMNS).encode()
     for rows in answers_by_size(session, campaign):
         images, groups = arrays_of(rows)
-        first, second = np.triu_indices(images.shape[1], 1)
+        first, second = compared_places(images.shape[1], kind_of(campaign))
         known = (groups[:, first] >= 0) | (groups[:, second] >= 0)
         known &= (images[:, first] >= 0) & (images[:, second] >= 0)
         same = (groups[:, first] == groups[:, second])[known].astype(np.int8)
@@ -40,6 +40,14 @@ def pairs_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
         grids = np.array([row.grid for row in rows])[answer]
         pair = [images[:, first][known], images[:, second][known]]
         yield _csv([annotators, grids, *pair, same], BARE)
+
+
+def compared_places(size: int, kind: Kind) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the pairs about which an answer to a grid of so many images says
+    something: all of them, or those with the first image, if the others are compared with it."""
+    first, second = np.triu_indices(size, 1)
+    n = size - 1 if kind.has_reference else len(first)
+    return first[:n], second[:n]
 
 
 def triplets_csv(session: Session, campaign: Campaign, per_answer: int) -> Iterator[bytes]:

@@ -20,10 +20,12 @@ VERSION_COLUMNS = [f"questionnaire_{place}" for place in PLACES]
 
 @dataclass
 class Replies:
-    """What one annotator answered: the versions by place, and the last answer to each question."""
+    """What one annotator answered: the versions by place, and the last answer to each question.
+    `asked`: the questions as they then were, by key."""
 
     versions: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
     screened_out_by: list[str] = field(default_factory=list)
 
 
@@ -74,6 +76,7 @@ def read_replies(session: Session, campaign: Campaign) -> dict[int, Replies]:
             Annotator.position,
             Questionnaire.place,
             Questionnaire.version,
+            Questionnaire.questions,
             QuestionnaireReply.answers,
             QuestionnaireReply.screened_out_by,
         )
@@ -83,10 +86,11 @@ def read_replies(session: Session, campaign: Campaign) -> dict[int, Replies]:
         .order_by(Annotator.position, QuestionnaireReply.answered_at)
     )
     replies: dict[int, Replies] = defaultdict(Replies)
-    for position, place, version, answers, screened_out_by in session.execute(query):
+    for position, place, version, questions, answers, screened_out_by in session.execute(query):
         known = replies[position]
         known.versions[place].append(version)
         known.answers.update(answers)
+        known.asked.update({each["key"]: each for each in questions if each["key"] in answers})
         known.screened_out_by.extend(screened_out_by)
     return dict(replies)
 

@@ -13,6 +13,10 @@ branch_labels = None
 depends_on = None
 
 
+# Where the names wait that an earlier release does not know, so that coming back finds them.
+KEPT = "campaign_classes_of_0024"
+
+
 def upgrade() -> None:
     op.add_column(
         "campaign",
@@ -21,8 +25,19 @@ def upgrade() -> None:
     op.create_check_constraint(
         op.f("ck_campaign_classes"), "campaign", "cardinality(classes) <= 10"
     )
+    if sa.inspect(op.get_bind()).has_table(KEPT):
+        op.execute(
+            f"UPDATE campaign SET classes = kept.classes FROM {KEPT} kept "
+            "WHERE kept.campaign_id = campaign.id"
+        )
+        op.drop_table(KEPT)
 
 
 def downgrade() -> None:
+    """An earlier release cannot show these campaigns, but nothing of them is lost."""
+    op.execute(
+        f"CREATE TABLE {KEPT} AS SELECT id AS campaign_id, classes FROM campaign "
+        "WHERE cardinality(classes) > 0"
+    )
     op.drop_constraint(op.f("ck_campaign_classes"), "campaign")
     op.drop_column("campaign", "classes")

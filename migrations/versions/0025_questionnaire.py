@@ -29,6 +29,7 @@ def upgrade() -> None:
     for name in ("answered_before", "answered_after"):
         op.add_column("annotator", sa.Column(name, sa.String(64)))
     op.add_column("annotator", _time("screened_out_at"))
+    op.add_column("assignment", _time("grids_over_at"))
     _limit_states(", 'screened_out'")
     for table, condition in WALL.items():
         seen, change = (condition.format(change=which) for which in ("false", "true"))
@@ -92,6 +93,7 @@ def downgrade() -> None:
     # The earlier version knows people without grids only as people who have left.
     op.execute("UPDATE assignment SET state = 'returned' WHERE state = 'screened_out'")
     _limit_states("")
+    op.drop_column("assignment", "grids_over_at")
     for name in ("screened_out_at", "answered_after", "answered_before"):
         op.drop_column("annotator", name)
     op.drop_table("questionnaire_reply")

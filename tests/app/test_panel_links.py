@@ -112,6 +112,34 @@ def test_settings_can_be_changed_and_are_shown(client: TestClient, campaign: Cam
     assert client.patch(own, json=bare).json()["panel_address"] == link["address"]
 
 
+def test_who_people_are_stays_once_they_have_come(client: TestClient, campaign: Campaign) -> None:
+    link = a_panel_link(client, campaign, sona(SITE, person_required=False))
+    own = f"{links_of(campaign)}/{link['id']}"
+    assert client.patch(own, json={"person_required": True}).status_code == 200
+    assert client.patch(own, json={"person_required": False}).status_code == 200
+    assert arrive(client, link, "survey_code=7").status_code == 201
+    for change in ({"person_required": True}, {"person": "", "returns": {}}):
+        refused = client.patch(own, json=change)
+        assert (refused.status_code, refused.json()["code"]) == (422, "person_stays"), change
+    assert client.patch(own, json={"person_form": "digits"}).status_code == 200
+
+
+def test_an_id_is_no_way_round_a_password(client: TestClient, campaign: Campaign) -> None:
+    body = {**sona(SITE), "access": "password", "password": "a word of its own"}
+    refused = client.post(links_of(campaign), json=body)
+    assert refused.status_code == 422
+    assert "without the password" in refused.json()["detail"]
+
+
+def test_people_with_an_id_can_do_one_assignment_unless_chosen_otherwise(
+    client: TestClient, campaign: Campaign
+) -> None:
+    settings = {name: value for name, value in sona(SITE).items() if name != "per_device"}
+    assert a_panel_link(client, campaign, settings)["per_device"] == 1
+    assert a_panel_link(client, campaign, {**settings, "per_device": 0})["per_device"] == 0
+    assert a_panel_link(client, campaign, {})["per_device"] == 0
+
+
 def test_presets_need_only_what_the_panel_says(client: TestClient, campaign: Campaign) -> None:
     presets = client.get(f"{links_of(campaign)}/panels").json()["panels"]
     assert [preset["key"] for preset in presets] == ["sona", "connect", "qualtrics", "limesurvey"]

@@ -210,3 +210,32 @@ def test_a_value_never_changes_where_an_address_leads(
     assert urlsplit(address).path == "/end"
     assert said(address) == {"source": nasty[:20], "id": "ada+1@x.org"}
     assert not set("<>\"' \n") & set(address)
+
+
+def test_a_pause_sends_nobody_back_for_good(client: TestClient, campaign: Campaign) -> None:
+    link = a_panel_link(client, campaign, sona(SITE))
+    own = f"{links_of(campaign)}/{link['id']}"
+    for action, is_sent_back in (("pause", False), ("stop", True)):
+        assert client.post(f"{own}/{action}").status_code == 200
+        refused = arrive(client, link, "survey_code=7").json()
+        assert refused["code"] == "link_closed"
+        assert ("return_address" in refused) == is_sent_back
+
+
+def test_without_an_id_nobody_goes_to_an_address_that_needs_one(
+    client: TestClient, campaign: Campaign
+) -> None:
+    returns = {"over_quota": f"{SITE}/?code={{survey_code}}"}
+    link = a_panel_link(client, campaign, sona(SITE, person_required=False, returns=returns))
+    client.post(f"{links_of(campaign)}/{link['id']}/stop")
+    assert "return_address" not in arrive(client, link, "").json()
+    sent = arrive(client, link, "survey_code=7", "browser-b").json()
+    assert sent["return_address"] == f"{SITE}/?code=7"
+
+
+def test_a_plus_in_an_address_is_a_plus(client: TestClient, campaign: Campaign) -> None:
+    returns = {"over_quota": f"{SITE}/?code={{id}}"}
+    link = a_panel_link(client, campaign, sona(SITE, person_form="any", returns=returns))
+    client.post(f"{links_of(campaign)}/{link['id']}/stop")
+    sent = arrive(client, link, "survey_code=ada+1@example.org").json()
+    assert sent["return_address"] == f"{SITE}/?code=ada%2B1%40example.org"

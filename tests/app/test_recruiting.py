@@ -13,6 +13,8 @@ from app.campaigns.models import Campaign
 from app.campaigns.sharing import share_campaign
 from app.core.database import transaction
 from app.recruitment import ledger
+from app.recruitment.channel import ChannelRefused
+from app.recruitment.channels.mturk.client import MTurkChannel
 from app.recruitment.models import Recruitment
 from emulators.mturk import market
 from emulators.mturk.control import NewWorkers, add_workers
@@ -163,6 +165,19 @@ def test_nobody_at_work_there_means_nobody_comes_in(
     person.give_back()
     reply = person.enter(assignment_id="3FORGED")
     assert (reply.status_code, reply.json()["code"]) == (403, "not_accepted")
+
+
+def test_people_come_in_while_mturk_refuses_to_say_who_is_at_work(
+    client: TestClient, turk: Emulator, owner: Account, campaign: Campaign,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def refuses(*_: object) -> None:
+        raise ChannelRefused("MTurk refused: HIT does not exist.")
+
+    opened(owner, campaign)
+    person = recruit(client, turk)
+    monkeypatch.setattr(MTurkChannel, "status", refuses)
+    assert person.enter().status_code == 201
 
 
 def test_a_second_person_on_an_assignment_that_was_handed_in_is_refused(

@@ -286,7 +286,6 @@ UNSEEN: dict[str, str] = {
         "by what a platform calls it, which the program asks it with",
     ),
     "link_parameters.values": "in exports alone; pages call annotators by numbers",
-    "campaign.classes": "none of the campaigns here has classes",
     "consent_text.text": "in exports alone; pages show the campaign's present text",
     "questionnaire_reply.answers": "in exports alone; pages count choices and numbers",
     "channel_call.history": "for those who look into the database after a failure",
@@ -334,7 +333,8 @@ def plant_everywhere() -> dict[str, list[str]]:
             table = tables.metadata.tables[name]
             column, keys = table.c[column_name], list(table.primary_key.columns)
             rows = session.execute(sa.select(*keys, column).order_by(*keys)).all()
-            length = getattr(column.type, "length", None) or 600
+            kind = getattr(column.type, "item_type", column.type)
+            length = getattr(kind, "length", None) or 600
             planted[place] = []
             for turn, row in enumerate(rows):
                 text = fitting(f"~{number}.{turn}~", turn, length)

@@ -83,6 +83,9 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     with transaction() as session:
         collection = session.get_one(Collection, sorted_campaign.collection_id)
     labelled = a_labelled_campaign(owner, collection=collection)
+    classified = a_campaign(
+        owner, collection, kind="classify", strategy="neucrowd", classes=["cat", "dog"]
+    )
     draft = a_draft(owner, sorted_campaign)
     begun = _begun(owner, collection)
     _recruitments(owner, labelled)
@@ -109,6 +112,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
             for name, campaign in (
                 ("grid", sorted_campaign),
                 ("select", labelled),
+                ("classify", classified),
                 ("begun", begun),
             )
         }
@@ -117,7 +121,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
             recruitment.channel: sign(LINK, recruitment.link_token) for recruitment in recruitments
         }
     pages = [
-        *_own_pages(sorted_campaign, labelled, draft),
+        *_own_pages([sorted_campaign, labelled, classified], draft),
         *_pages_of_platforms(tokens["mturk"], tokens["prolific"]),
     ]
     return Poisoned(owner, planted, pages, links, [sorted_campaign.id, labelled.id])
@@ -263,10 +267,9 @@ def _things_gone_wrong(*campaigns: Campaign) -> None:
                             attempts=3, error="broken", finished_at=datetime.now(UTC)))  # fmt: skip
 
 
-def _own_pages(
-    sorted_campaign: Campaign, labelled: Campaign, draft: Campaign
-) -> list[tuple[str, str]]:
+def _own_pages(campaigns: list[Campaign], draft: Campaign) -> list[tuple[str, str]]:
     """Route and address of every page that a requester can open."""
+    sorted_campaign = campaigns[0]
     collection = f"/collections/{sorted_campaign.collection_id}"
     simple = (
         "/", "/sign-in", "/sign-in/code", "/account", "/account/confirm", "/account/platforms",
@@ -280,7 +283,7 @@ def _own_pages(
         ("/collections/{collection_id}/delete", f"{collection}/delete"),
         ("/campaigns/{campaign_id}/edit", f"/campaigns/{draft.id}/edit"),
     ]
-    for campaign in (sorted_campaign, labelled):
+    for campaign in campaigns:
         base = f"/campaigns/{campaign.id}"
         pages.append(("/campaigns/{campaign_id}", base))
         pages += [
@@ -301,12 +304,12 @@ def _pages_of_platforms(mturk: str, prolific: str) -> list[tuple[str, str]]:
     """With payloads for ids: what stands in an address is text too."""
     id_ = "%3Cscript%3Eran(1)%3C/script%3E%22%27%3E%3Cimg%20src=x%20onerror=ran(2)%3E"
     return [
-        ("/a/mturk/{link}", f"/a/mturk/{mturk}"),
-        ("/a/mturk/{link}", f"/a/mturk/{mturk}?assignmentId={id_}&hitId={id_}&workerId={id_}"),
-        ("/a/mturk/{link}/thanks", f"/a/mturk/{mturk}/thanks"),
-        ("/a/prolific/{link}", f"/a/prolific/{prolific}"),
+        ("/a/{channel}/{link}", f"/a/mturk/{mturk}"),
+        ("/a/{channel}/{link}", f"/a/mturk/{mturk}?assignmentId={id_}&hitId={id_}&workerId={id_}"),
+        ("/a/{channel}/{link}/thanks", f"/a/mturk/{mturk}/thanks"),
+        ("/a/{channel}/{link}", f"/a/prolific/{prolific}"),
         (
-            "/a/prolific/{link}",
+            "/a/{channel}/{link}",
             f"/a/prolific/{prolific}?PROLIFIC_PID={id_}&STUDY_ID={id_}&SESSION_ID={id_}",
         ),
     ]

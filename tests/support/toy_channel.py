@@ -17,6 +17,7 @@ from app.recruitment.channel import (
     Channel,
     ChannelRefused,
     Checked,
+    NotAtWork,
     PlannedRequest,
     PlatformSubmission,
     PostingOrder,
@@ -203,7 +204,7 @@ class BoardSpec(ChannelSpec):
     def confirm(self, channel: Channel, posting: PostingRef, entry: Any, page: str) -> None:
         known = channel.submission(SubmissionRef(posting, entry.work, entry.person))
         if known is None or known.person != entry.person:
-            raise ChannelRefused("the board knows nobody like that", "another_person")
+            raise NotAtWork("the board knows nobody like that", "another_person")
 
     def ways_back(self, place: Place) -> dict[str, HandIn]:
         return {"hand_in": HandIn(kind="address", address="https://board.example/done")}

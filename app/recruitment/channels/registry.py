@@ -1,6 +1,8 @@
 """The channels on which people can be recruited. A new one is a new folder here and one more line
 below."""
 
+import re
+
 from app.campaigns.platforms import LINK, add_platform
 from app.core.errors import LikewiseError
 from app.recruitment.channel import Channel
@@ -18,11 +20,15 @@ class UnknownChannel(LikewiseError):
     status = 422
 
 
+# Addresses contain it, and logs are cleaned of what comes after it (app/core/redaction.py).
+NAME = re.compile(r"[a-z][a-z_]{0,19}")
 _channels: dict[str, ChannelSpec] = {}
 
 
 def register(channel: ChannelSpec) -> None:
     """Add a channel. Its addresses are served by applications that are created later."""
+    if not NAME.fullmatch(channel.name) or channel.name == LINK:
+        raise ValueError(f"{channel.name!r} cannot be the name of a channel")
     _channels[channel.name] = channel
     add_platform(channel.name, channel.title)
 

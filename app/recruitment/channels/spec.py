@@ -110,7 +110,8 @@ class ChannelSpec(ABC):
         given back.
     compensates: whether somebody without a submission can be paid, through a posting of their own;
         bonuses are only for submissions there.
-    entry: the body that opens an annotator's session. tells_person: the fields of the address that
+    entry: the body that opens an annotator's session; the page empties a field `token` once it is
+        100 seconds old. tells_person: the fields of the address that
         identify one person's assignment.
     must_confirm: whether nobody is let in while the platform cannot be asked who they are.
     notifies: whether it sends signed notifications to `/hooks/<name>/…`.
@@ -180,7 +181,8 @@ class ChannelSpec(ABC):
         """Ask the platform whether this person is at work on this posting. `page` is the address
         that the platform sends people to.
 
-        Raises ChannelRefused, with a sentence that says so and a code, if they are not.
+        Raises NotAtWork, with a sentence that says so and a code, if they are not. Any other
+        ChannelError means that the platform could not be asked.
         """
 
     @abstractmethod

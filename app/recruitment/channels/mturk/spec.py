@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.annotation.schemas import HandIn
 from app.core.settings import get_settings
-from app.recruitment.channel import Channel, ChannelRefused, PostingRef
+from app.recruitment.channel import Channel, NotAtWork, PostingRef
 from app.recruitment.channels.money import share
 from app.recruitment.channels.mturk.client import open_mturk
 from app.recruitment.channels.mturk.queue import MTurkQueue, TurkEvent
@@ -122,7 +122,7 @@ class MTurkSpec(ChannelSpec):
     def confirm(self, channel: Channel, posting: PostingRef, entry: Any, page: str) -> None:
         """MTurk reports how many people are working on a HIT, but not who."""
         if channel.status(posting).at_work == 0:
-            raise ChannelRefused("according to MTurk, nobody has accepted it", "not_accepted")
+            raise NotAtWork("according to MTurk, nobody has accepted it", "not_accepted")
 
     def ways_back(self, place: Place) -> dict[str, HandIn]:
         """The browser posts a form to MTurk. Raises BadSubmitAddress."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.annotation.schemas import HandIn
 from app.core.settings import get_settings
-from app.recruitment.channel import Channel, ChannelRefused, PostingRef
+from app.recruitment.channel import Channel, ChannelRefused, NotAtWork, PostingRef
 from app.recruitment.channels.money import share
 from app.recruitment.channels.paid import Paid
 from app.recruitment.channels.prolific.client import Prolific, completion_address, open_prolific
@@ -119,7 +119,7 @@ class ProlificSpec(ChannelSpec):
                     )
             channel.confirm_person(entry.session, entry.participant, entry.study)
         except ChannelRefused as error:
-            raise ChannelRefused(f"Prolific says: {error}", error.code or "not_at_work") from error
+            raise NotAtWork(f"Prolific says: {error}", error.code or "not_at_work") from error
 
     def ways_back(self, place: Place) -> dict[str, HandIn]:
         """People go back with one of the study's completion codes."""
