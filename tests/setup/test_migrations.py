@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from app.campaigns.known import practice_grid
 from app.campaigns.links import link_address
@@ -380,3 +380,25 @@ def test_0025_goes_down_and_up_with_people_who_answered(
     # Replies are gone with the tables, so that people are asked again.
     answer_age(client, a_session(client, campaign), 30)
     assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(1,)]
+
+
+def test_0024_finds_the_names_of_classes_again(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    a_campaign(kind="classify", strategy="neucrowd", classes=["cat", "dog"])
+    migrate(url, "downgrade", "0023")
+    named = "SELECT column_name FROM information_schema.columns WHERE table_name = 'campaign'"
+    assert ("classes",) not in query(url, named)
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT classes FROM campaign") == [(["cat", "dog"],)]
+    assert "campaign_classes_of_0024" not in tables(url)
+
+
+def test_0026_keeps_what_was_recruited_on_a_newer_channel(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    a_campaign()
+    with transaction() as session:
+        session.execute(text("UPDATE recruitment SET channel = 'board'"))
+    migrate(url, "downgrade", "0025")
+    assert query(url, "SELECT channel FROM recruitment") == [("board",)]
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT channel FROM recruitment") == [("board",)]

@@ -76,7 +76,7 @@ def test_no_log_holds_a_secret(own_system: System) -> None:
         assert line["status"] == reply.status_code
         assert line["milliseconds"] >= 0
     routes = {entry["route"] for entry in requests}
-    assert {"/a/mturk/{link}", "/sign-in/{token}", "/api/v1/campaigns"} <= routes
+    assert {"/a/{channel}/{link}", "/sign-in/{token}", "/api/v1/campaigns"} <= routes
     assert not [entry for entry in requests if "?" in entry["message"]]
     # The error says which request it was, and where it happened.
     [error] = [entry for entry in logs["web"] if entry["logger"] == "app.core.problems"]
