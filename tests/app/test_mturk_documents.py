@@ -228,7 +228,12 @@ FAILURES: list[tuple[Exception, type[ChannelError], type[ChannelError], str]] = 
     (_reply("502", 502), ChannelUnavailable, OutcomeUnknown, "has a problem"),
     (ReadTimeoutError(**AT), ChannelUnavailable, OutcomeUnknown, "did not answer"),
     (ConnectionClosedError(**AT), ChannelUnavailable, OutcomeUnknown, "did not answer"),
-    (ConnectTimeoutError(**AT), ChannelUnavailable, ChannelUnavailable, "closes permanently"),
+    (
+        ConnectTimeoutError(**AT),
+        ChannelUnavailable,
+        ChannelUnavailable,
+        "closed it on 30 September 2026",
+    ),
     (
         EndpointConnectionError(**AT),
         ChannelUnavailable,

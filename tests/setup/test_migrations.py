@@ -395,10 +395,13 @@ def test_0024_finds_the_names_of_classes_again(environment: dict[str, str]) -> N
 
 def test_0026_keeps_what_was_recruited_on_a_newer_channel(environment: dict[str, str]) -> None:
     url = environment["DATABASE_URL"]
-    a_campaign()
+    owner = an_account()
+    a_recruitment(owner, a_campaign(owner), "prolific")
     with transaction() as session:
-        session.execute(text("UPDATE recruitment SET channel = 'board'"))
+        session.execute(text("UPDATE recruitment SET channel = 'board' WHERE channel <> 'link'"))
+        session.execute(text("UPDATE channel_account SET channel = 'board'"))
+    on_board = "SELECT count(*) FROM recruitment WHERE channel = 'board'"
     migrate(url, "downgrade", "0025")
-    assert query(url, "SELECT channel FROM recruitment") == [("board",)]
+    assert query(url, on_board) == [(1,)]
     migrate(url, "upgrade", "head")
-    assert query(url, "SELECT channel FROM recruitment") == [("board",)]
+    assert query(url, on_board) == [(1,)]

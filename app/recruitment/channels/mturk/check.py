@@ -8,8 +8,8 @@ from app.recruitment.channels.mturk.errors import NotAllowed
 from app.recruitment.channels.mturk.xml import external_question
 
 CLOSING = (
-    "AWS has announced that MTurk closes permanently on 30 September 2026 and accepts no new "
-    "requesters from 30 July 2026."
+    "AWS closed MTurk on 30 September 2026. Recruiting works only as long as this endpoint still "
+    "answers."
 )
 PLAY_MONEY = "This is MTurk's sandbox. It uses play money, and almost nobody works there."
 # No HIT type, person or assignment has such an id, so these requests have no effect. Without the

@@ -1,7 +1,7 @@
 """Amazon Mechanical Turk. Tasks are HITs with an ExternalQuestion, and submissions are assignments.
 
-The requests are the same in every environment; only the endpoint differs. AWS has announced that
-MTurk closes on 30 September 2026, so this serves people whose endpoint still answers.
+The requests are the same in every environment; only the endpoint differs. AWS closed MTurk
+on 30 September 2026, so this serves people whose endpoint still answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -101,8 +101,8 @@ def translated(error: ClientError | BotoCoreError, *, pays: bool = False) -> Cha
         # No connection was made, so nothing was sent.
         secured = " securely" if isinstance(error, SSLError) else ""
         return ChannelUnavailable(
-            f"MTurk can't be reached{secured}. AWS has announced that it closes permanently on 30 "
-            "September 2026. If it still answers elsewhere, check this server's network."
+            f"MTurk can't be reached{secured}. AWS closed it on 30 September 2026. If it still "
+            "answers elsewhere, check this server's network."
         )
     problem = f"MTurk did not answer ({type(error).__name__})."
     return OutcomeUnknown(problem) if pays else ChannelUnavailable(problem)
