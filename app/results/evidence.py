@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, all_, and_, func, literal, select
+from sqlalchemy import ColumnElement, Select, all_, and_, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import array
 from sqlalchemy.orm import Session
 
@@ -69,7 +69,9 @@ def count_evidence(
     pairs = func.unnest(Grid.images, Answer.groups).table_valued("image", "placed")
     shown = pairs.render_derived(name="shown")
     own, placed = _group_of(image), shown.c.placed
-    together, apart = _verdicts(campaign, own, placed)
+    together, apart = _verdicts(
+        campaign, own, placed, or_(_is_first(image), _is_first(shown.c.image))
+    )
     query = (
         select(
             shown.c.image,
@@ -122,7 +124,7 @@ def read_evidence(session: Session, campaign: Campaign, image: int, other: int) 
 
 def _newest(campaign: Campaign, image: int, other: int) -> Select[Any]:
     own, its = _group_of(image), _group_of(other)
-    together, apart = _verdicts(campaign, own, its)
+    together, apart = _verdicts(campaign, own, its, or_(_is_first(image), _is_first(other)))
     return (
         select(
             Answer.id,
@@ -185,14 +187,28 @@ def _group_of(image: int) -> ColumnElement[Any]:
     return group
 
 
+def _is_first(image: ColumnElement[Any] | int) -> ColumnElement[bool]:
+    """Return SQL for whether the image is the first of its grid."""
+    images: Any = Grid.images
+    first: ColumnElement[bool] = images[1] == image
+    return first
+
+
 def _verdicts(
-    campaign: Campaign, own: ColumnElement[Any], its: ColumnElement[Any]
+    campaign: Campaign,
+    own: ColumnElement[Any],
+    its: ColumnElement[Any],
+    has_first: ColumnElement[bool],
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return SQL for whether an answer puts two images together, and whether it keeps them apart.
+    `has_first`: one of them is the first of its grid."""
     kind = kind_of(campaign)
     if kind.form == "votes":
         decided = and_(*(_is_decided(group, kind.undecided) for group in (own, its)))
         return and_(own == its, decided), and_(own != its, decided)
-    return and_(own == its, own >= 0), own != its
+    apart = own != its
+    # Where the others are compared with the first image, nobody compares them with each other.
+    return and_(own == its, own >= 0), and_(apart, has_first) if kind.has_reference else apart
 
 
 def _is_decided(group: ColumnElement[Any], undecided: Sequence[int]) -> ColumnElement[bool]:

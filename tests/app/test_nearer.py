@@ -16,6 +16,7 @@ from app.core.database import transaction
 from app.kinds import get_kind
 from app.kinds.known import BadKnownAnswers, Row
 from app.kinds.odd_one_out import ODD, TOGETHER
+from app.results.evidence import count_evidence
 from learning.quality import deserves, evidence, verdict
 from learning.simulation import FeatureCrowd
 from testbed.builders import a_campaign, a_collection, an_account, sign_in
@@ -56,6 +57,23 @@ def test_only_the_first_image_is_an_anchor(client: TestClient) -> None:
         assert reply.json()["status"] == "stored", reply.text
     rows = list(csv.reader(io.StringIO(export(client, campaign, "triplets.csv"))))[1:]
     assert sorted(tuple(map(int, row)) for row in rows) == sorted(expected)
+
+
+def test_what_nobody_compared_is_no_evidence(client: TestClient) -> None:
+    campaign = a_campaign_of_choices(budget=1)
+    who = a_session(client, campaign)
+    lease = a_lease(client, who)
+    first, near, far = (shown["image"] for shown in lease["images"])
+    answer = [TOGETHER, TOGETHER, ODD]
+    assert submit(client, who, lease, groups=answer, descriptions=[]).status_code == 200
+    pairs = list(csv.DictReader(io.StringIO(export(client, campaign, "pairs.csv"))))
+    known = {(int(row["i"]), int(row["j"])): row["same"] for row in pairs}
+    assert known == {(first, near): "1", (first, far): "0"}
+    with transaction() as session:
+        stored = session.get_one(Campaign, campaign.id)
+        counts = count_evidence(session, stored, far, [first, near])
+    assert (counts[first].together, counts[first].apart) == (0, 1)
+    assert near not in counts or counts[near].apart == 0
 
 
 @pytest.mark.parametrize("groups", [[1, 0, 0], [0, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, -1]])
