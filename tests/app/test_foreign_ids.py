@@ -28,6 +28,7 @@ from app.webhooks.models import Delivery, Webhook
 from testbed.builders import a_png, an_api_token, sign_in
 from tests.support.everything import an_account_with_everything
 from tests.support.hostile_world import fingerprint
+from tests.support.questions import AGE
 from tests.support.requests_of_routes import body_of, query_of
 
 # Words of Bob's, which nobody else may be told.
@@ -41,7 +42,7 @@ NO_IDS: dict[str, Any] = {
 KEYS = {"link", "token"}
 # Kept by other tests: leases belong to annotators (test_annotators_token…), notifications are
 # signed by the platform, and of one's own second factor there is only one.
-ELSEWHERE = {"/hooks/prolific/{channel_account_id}", "/account/factor/{action}"}
+ELSEWHERE = {"/hooks/{channel}/{channel_account_id}", "/account/factor/{action}"}
 SIGNED = "/media/{collection_id}/{sha256}/{size}.webp"
 FORM = {"name": "x", "email": "ada@example.org", "access": "view", "action": "pause"}
 
@@ -63,6 +64,9 @@ def somebody(name: str, email: str) -> Somebody:
         session.execute(delete(DryRun))
         done = {"state": "submitted", "submitted_at": func.now(), "groups": [0] * 6}
         session.execute(update(Answer).values(descriptions=["x"], **done))
+        asking = session.get_one(Campaign, campaign.id)
+        question = {**AGE, "key": f"age_of_{name}"}
+        asking.annotation = {**asking.annotation, "questions_before": [question]}
     return Somebody(account, campaign, ids_of(account, campaign, name))
 
 
@@ -88,6 +92,7 @@ def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
             "collection_id": campaign.collection_id,
             "account_id": account.id,
             "version": model.version,
+            "key": f"age_of_{name}",
             "clustering_id": first(Clustering, model_id=model.id).id,
             "answer_id": first(Answer, **of_campaign).id,
             "assignment_id": first(Assignment, **of_campaign).id,

@@ -20,6 +20,7 @@ def query_of(path: str) -> str:
         "/neighbours": "?image=0",
         "/evidence": "?image=0&other=1",
         "/comparison": "?other_version=1",
+        "/differences": "?answer=x",
         "/collections/{collection_id}": "?name=Collection",
     }
     return next((query for end, query in needed.items() if path.endswith(end)), "")
