@@ -101,6 +101,8 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "action": "pause",
         "file": "answers.csv",
         "clustering_id": uuid.uuid4(),
+        "key": "age",
+        "channel": "prolific",
         "answer_id": uuid.uuid4(),
         "webhook_id": webhook.id,
         "delivery_id": a_delivery(webhook),
