@@ -30,6 +30,7 @@ def upgrade() -> None:
             f"UPDATE campaign SET classes = kept.classes FROM {KEPT} kept "
             "WHERE kept.campaign_id = campaign.id"
         )
+        # contract: unused since 0.1, as no release reads it.
         op.drop_table(KEPT)
 
 
