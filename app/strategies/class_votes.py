@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 Classifier = Mapping[str, Any]
 
+# As long as fewer images have answers of two people, nobody's errors are known well enough to end
+# a campaign by: a classifier and single answers can be wrong together.
+LEAST_COMPARED = 50
+
 
 class Fitted(Protocol):
     """What campaigns with classes need of an estimator."""
@@ -101,8 +105,10 @@ class ClassResult:
 
 def enough(result: ClassResult, metrics: dict[str, float], target: float) -> str | None:
     """Return why the labels are good enough, in a sentence, or None. Those of all classes must be.
-    Classes that hardly any image is expected to have count only in the share of all labels."""
-    if not result.labels.answers.any() or target >= 1:
+    Classes that hardly any image is expected to have count only in the share of all labels. Without
+    LEAST_COMPARED images with two answers (at most half of all), they never are."""
+    answers = result.labels.answers
+    if (answers > 1).sum() < min(LEAST_COMPARED, len(answers) / 2) or target >= 1:
         return None
     by_class = result.labels.expected_by_class()
     known = by_class[~np.isnan(by_class)]
