@@ -49,10 +49,10 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: DateTime(timezone=True), UUID: Uuid()}  # noqa: RUF012
 
 
-# Connections that requests may hold at once: those of annotators, and all others. The pool has ten
-# more for live events.
-ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS = 14, 10
-REQUEST_CONNECTIONS = ANNOTATOR_CONNECTIONS + REQUESTER_CONNECTIONS
+# Connections that requests may hold at once: those of annotators at work (app/core/quick.py), of
+# others who open annotators' pages, and of requesters. The pool has ten more for live events.
+QUICK_CONNECTIONS, ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS = 10, 4, 10
+REQUEST_CONNECTIONS = QUICK_CONNECTIONS + ANNOTATOR_CONNECTIONS + REQUESTER_CONNECTIONS
 POOL_SIZE = 10
 _serves_annotators = True
 # Connections for downloads. They have their own pool, so that someone who uses all of them only

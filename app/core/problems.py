@@ -19,6 +19,7 @@ from app.core.errors import NO_ROOM, LikewiseError, NoRoom, SignInRequired
 from app.core.headers import headers_of
 from app.core.logs import request_id
 from app.core.outages import passes_by_itself
+from app.core.quick import QuickRoute
 from app.core.requests import HEADER, route_of
 from app.core.storage import is_full
 from app.core.web import BriefRoute, templates, wants_page
@@ -180,7 +181,7 @@ def _on_unexpected_error(request: Request, error: Exception) -> Response:
         return _on_full_disk(request, error)
     logger.error("unexpected error at %s", route_of(request.scope), exc_info=error)
     detail = "Something went wrong on the server. Nothing was saved. Please try again."
-    if isinstance(request.scope.get("route"), BriefRoute):
+    if isinstance(request.scope.get("route"), (BriefRoute, QuickRoute)):
         detail = (
             "Something went wrong on the server, possibly after everything was saved. Check "
             "before you try again."
