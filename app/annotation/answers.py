@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -181,15 +181,22 @@ def _store(
     answer.request_hash = submission.digest()
 
 
+_REPORTED = (
+    select(Remark.image)
+    .join(Answer, Answer.grid_id == Remark.grid_id)
+    .where(
+        Answer.id == bindparam("lease_id"),
+        Remark.annotator_id == bindparam("annotator_id"),
+        Remark.image.is_not(None),
+    )
+)
+
+
 def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[int]:
     """Return the images that this annotator has reported as broken, even if the page no longer
     knows."""
-    query = (
-        select(Remark.image)
-        .join(Answer, Answer.grid_id == Remark.grid_id)
-        .where(Answer.id == lease_id, Remark.annotator_id == who.annotator_id)
-    )
-    return [image for image in session.scalars(query) if image is not None]
+    whose = {"lease_id": lease_id, "annotator_id": who.annotator_id}
+    return [image for image in session.scalars(_REPORTED, whose) if image is not None]
 
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:
@@ -219,17 +226,26 @@ def _count(
         request_job(session, campaign.id, campaign.n_answers)
 
 
+def _one_more(table: type[Campaign] | type[Round] | type[Grid], name: str) -> Update:
+    counted = update(table).where(table.id == bindparam(name))
+    return counted.values(n_answers=table.n_answers + 1)
+
+
+# Tables, as the rows are set by hand below.
+_COUNTED = (
+    _one_more(Grid, "grid_id")
+    .add_cte(
+        _one_more(Campaign, "of_campaign").cte("in_campaign"),
+        _one_more(Round, "of_round").cte("in_round"),
+    )
+    .execution_options(synchronize_session=False)
+)
+
+
 def _count_answer(session: Session, campaign: Campaign, current: Round, grid: Grid) -> None:
     """Count the answer in three rows with one statement, because others wait for these rows."""
-    in_campaign = update(Campaign).where(Campaign.id == campaign.id)
-    in_round = update(Round).where(Round.id == current.id)
-    in_grid = update(Grid).where(Grid.id == grid.id)
     session.execute(
-        in_grid.values(n_answers=Grid.n_answers + 1).add_cte(
-            in_campaign.values(n_answers=Campaign.n_answers + 1).cte("in_campaign"),
-            in_round.values(n_answers=Round.n_answers + 1).cte("in_round"),
-        ),
-        execution_options={"synchronize_session": False},
+        _COUNTED, {"grid_id": grid.id, "of_campaign": campaign.id, "of_round": current.id}
     )
     for row in (campaign, current, grid):
         set_committed_value(row, "n_answers", row.n_answers + 1)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns import hooks
 from app.campaigns.models import Campaign, Grid, Round
-from app.core.database import advisory_lock, locked
+from app.core.database import advisory_key
 from app.core.errors import NotFound
 
 _Query = Select[*tuple[Any, ...]]
@@ -44,18 +44,22 @@ class Held:
     begun: Answer | None
 
 
+# Statements of the hot path are made once: making them anew takes longer than running them.
+_IS_LIVE = Answer.lease_expires_at > func.now()
+_HELD = (
+    select(Answer, _IS_LIVE)
+    .where(
+        Answer.assignment_id == bindparam("assignment_id"),
+        Answer.state == "leased",
+        or_(_IS_LIVE, Answer.draft.is_not(None)),
+    )
+    .order_by(Answer.leased_at.desc())
+)
+
+
 def held_by(session: Session, who: AnnotatorSession) -> Held:
     """Return the annotator's leases of this assignment."""
-    is_live = Answer.lease_expires_at > func.now()
-    rows = session.execute(
-        select(Answer, is_live)
-        .where(
-            Answer.assignment_id == who.assignment.id,
-            Answer.state == "leased",
-            or_(is_live, Answer.draft.is_not(None)),
-        )
-        .order_by(Answer.leased_at.desc())
-    ).all()
+    rows = session.execute(_HELD, {"assignment_id": who.assignment.id}).all()
     live = [lease for lease, lives in rows if lives]
     return Held(
         live=next((lease for lease in live if not lease.ahead), None),
@@ -64,12 +68,49 @@ def held_by(session: Session, who: AnnotatorSession) -> Held:
     )
 
 
+def _mine(query: _Query) -> _Query:
+    """The query for one annotator's lease or answer."""
+    return query.where(
+        Answer.id == bindparam("lease_id"), Answer.annotator_id == bindparam("annotator_id")
+    )
+
+
+def _locking(query: _Query) -> _Query:
+    return query.with_for_update(key_share=True).execution_options(populate_existing=True)
+
+
+_OWN = _mine(select(Answer))
+_OWN_LOCKED = _locking(_OWN)
+_WITH_GRID = _locking(_mine(select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)))
+_IN_LINE = _mine(
+    select(Grid.round_id, func.pg_advisory_xact_lock(bindparam("line", type_=BigInteger))).join(
+        Answer, Answer.grid_id == Grid.id
+    )
+)
+_WITH_ROUND = _locking(
+    _mine(
+        select(Campaign, Grid, Answer, Round)
+        .join(Round, Round.campaign_id == Campaign.id)
+        .join(Grid, Grid.round_id == Round.id)
+        .join(Answer, Answer.grid_id == Grid.id)
+    )
+)
+_WITHOUT_ROUND = _locking(
+    _mine(
+        select(Campaign, Grid, Answer)
+        .join(Grid, Grid.campaign_id == Campaign.id)
+        .join(Answer, Answer.grid_id == Grid.id)
+    )
+)
+_ASSIGNMENT = _locking(select(Assignment).where(Assignment.id == bindparam("assignment_id")))
+
+
 def own_lease(
     session: Session, who: AnnotatorSession, lease_id: UUID, *, lock: bool = False
 ) -> Answer:
     """Return the annotator's lease or answer with this id. Raises LeaseNotFound."""
-    query = select(Answer)
-    lease: Answer = _mine(session, _locking(query) if lock else query, who, lease_id)[0]
+    query = _OWN_LOCKED if lock else _OWN
+    lease: Answer = _row_of(session, query, who, lease_id)[0]
     return lease
 
 
@@ -90,21 +131,22 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
 
     Raises LeaseNotFound.
     """
-    of_grid = select(Grid.round_id, advisory_lock(who.campaign.id))
-    of_grid = of_grid.join(Answer, Answer.grid_id == Grid.id)
-    round_id, _ = _mine(session, of_grid, who, lease_id)
-    query: _Query = select(Campaign, Grid, Answer)
-    if round_id is None:
-        query = query.join(Grid, Grid.campaign_id == Campaign.id)
-    else:
-        query = query.add_columns(Round).join(Round, Round.campaign_id == Campaign.id)
-        query = query.join(Grid, Grid.round_id == Round.id)
-    query = query.join(Answer, Answer.grid_id == Grid.id)
-    campaign, grid, answer, *rest = _mine(session, _locking(query), who, lease_id)
+    line = advisory_key(who.campaign.id)
+    round_id, _ = _row_of(session, _IN_LINE, who, lease_id, line=line)
+    query = _WITHOUT_ROUND if round_id is None else _WITH_ROUND
+    campaign, grid, answer, *rest = _row_of(session, query, who, lease_id)
     # The assignment is not joined: a lease may move to another assignment while this waits for it,
     # and the joined row would then be the wrong one.
-    assignment = locked(session, Assignment, answer.assignment_id)
+    assignment = locked_assignment(session, answer.assignment_id)
     return Locked(campaign, rest[0] if rest else None, grid, answer, assignment)
+
+
+def locked_assignment(session: Session, assignment_id: UUID) -> Assignment:
+    """Return the assignment, freshly read with its row locked."""
+    assignment: Assignment = session.execute(
+        _ASSIGNMENT, {"assignment_id": assignment_id}
+    ).scalar_one()
+    return assignment
 
 
 def locked_with_grid(
@@ -114,19 +156,16 @@ def locked_with_grid(
 
     Raises LeaseNotFound.
     """
-    query = select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)
-    grid, answer = _mine(session, _locking(query), who, lease_id)
+    grid, answer = _row_of(session, _WITH_GRID, who, lease_id)
     return grid, answer
 
 
-def _locking(query: _Query) -> Select[Any]:
-    return query.with_for_update(key_share=True).execution_options(populate_existing=True)
-
-
-def _mine(session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID) -> Any:
+def _row_of(
+    session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID, **more: object
+) -> Any:
     """Return the row of this annotator's lease or answer. Raises LeaseNotFound."""
-    mine = query.where(Answer.id == lease_id, Answer.annotator_id == who.annotator_id)
-    row = session.execute(mine).one_or_none()
+    whose = {"lease_id": lease_id, "annotator_id": who.annotator_id, **more}
+    row = session.execute(query, whose).one_or_none()
     if row is None:
         raise LeaseNotFound("This grid is not assigned to you. Request the next one.")
     return row

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.annotation.checks import next_check
-from app.annotation.held import held_by, locked_with_grid, own_lease
+from app.annotation.held import held_by, locked_assignment, locked_with_grid, own_lease
 from app.annotation.models import Answer, Assignment, Remark
 from app.annotation.sessions import (
     AnnotatorSession,
@@ -58,6 +58,19 @@ class Handout:
     retry_after_seconds: int | None = None
 
 
+def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
+    """SQL: the number of live leases of a grid."""
+    return (
+        select(func.count())
+        .where(
+            Answer.grid_id == grid_id,
+            Answer.state == "leased",
+            Answer.lease_expires_at > func.now(),
+        )
+        .scalar_subquery()
+    )
+
+
 def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     """Return the annotator's current grid, the prefetched one or a new one, or why there is none.
 
@@ -65,7 +78,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     """
     require_prepared(session, who)
     # Two tabs of one annotator wait for each other here, so that they share one lease.
-    session.refresh(who.assignment, with_for_update=True)
+    locked_assignment(session, who.assignment.id)
     require_held(who.assignment)
     if who.assignment.state == "completed":
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
@@ -97,7 +110,7 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     grid that someone else has not started. The status is "wait" if there is none.
     """
     require_prepared(session, who)
-    session.refresh(who.assignment, with_for_update=True)
+    locked_assignment(session, who.assignment.id)
     held = held_by(session, who)
     if held.ahead is not None:
         return Handout("leased", held.ahead, session.get_one(Grid, held.ahead.grid_id))
@@ -134,28 +147,13 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
     """
     if begun is None:
         return None
-    free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-    place = select(Grid.id).where(Grid.id == begun.grid_id, free)
-    is_locked = (
-        session.scalar(place.with_for_update(of=Grid, skip_locked=True, key_share=True)) is not None
-    )
+    place = {"grid_id": begun.grid_id}
+    locking = _STILL_FREE.with_for_update(of=Grid, skip_locked=True, key_share=True)
+    is_locked = session.scalar(locking, place) is not None
     # The count is repeated under the lock: see _take_free_grid.
-    if is_locked and session.scalar(place) is not None:
+    if is_locked and session.scalar(_STILL_FREE, place) is not None:
         begun.lease_expires_at = _lease_end()
     return begun
-
-
-def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
-    """SQL: the number of live leases of a grid."""
-    return (
-        select(func.count())
-        .where(
-            Answer.grid_id == grid_id,
-            Answer.state == "leased",
-            Answer.lease_expires_at > func.now(),
-        )
-        .scalar_subquery()
-    )
 
 
 def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Handout:
@@ -210,64 +208,85 @@ def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
     last = at_work[-1]
     if last.number != who.campaign.rounds or awaits_grids(last):
         return True
-    unfilled = (select(Grid.id).where(_unfilled(who, round_)).limit(1) for round_ in at_work)
-    return any(session.scalar(query) is not None for query in unfilled)
+    about = {"annotator_id": who.annotator_id}
+    return any(
+        session.scalar(_UNFILLED, {**about, "round_id": round_.id}) is not None
+        for round_ in at_work
+    )
 
 
-def _unfilled(who: AnnotatorSession, round_: Round) -> ColumnElement[bool]:
-    """SQL: grids of a round that need an answer and that this annotator has neither answered nor is
-    working on."""
+def _unfilled() -> ColumnElement[bool]:
+    """SQL: grids of the round `round_id` that need an answer and that the annotator `annotator_id`
+    has neither answered nor is working on."""
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
-        Answer.annotator_id == who.annotator_id,
+        Answer.annotator_id == bindparam("annotator_id"),
         or_(Answer.state != "leased", Answer.lease_expires_at > func.now()),
     )
-    return and_(Grid.round_id == round_.id, Grid.n_answers < Grid.wanted, ~answered_by_me.exists())
+    return and_(
+        Grid.round_id == bindparam("round_id"),
+        Grid.n_answers < Grid.wanted,
+        ~answered_by_me.exists(),
+    )
 
 
-def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> Grid | None:
-    """Return a grid of the round that nobody is working on, with its row locked."""
-    free = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-    candidates = select(Grid).where(_unfilled(who, round_), free)
-    if kind_of(who.campaign).prefers_new_images:
-        # Only the first grids are searched for one with most new images, because every claim would
-        # otherwise read the whole round.
-        first = select(Grid.id).where(_unfilled(who, round_), free).order_by(Grid.number)
-        candidates = candidates.where(Grid.id.in_(first.limit(RANKED)))
-    candidates = candidates.order_by(*_order(who)).limit(1)
-    # The snapshot that chose the grid may be older than a lease committed just before the grid was
-    # locked, so the count is taken again under the lock, by a statement that sees it.
-    for _ in range(50):
-        grid = session.scalar(candidates.with_for_update(of=Grid, skip_locked=True, key_share=True))
-        if grid is None:
-            return None
-        still_free = select(Grid.id).where(Grid.id == grid.id, free)
-        if session.scalar(still_free) is not None:
-            return grid
-    return None
-
-
-def _order(who: AnnotatorSession) -> list[ColumnElement[Any]]:
-    """SQL: the order in which grids are assigned: by number or, for kinds that prefer it, first
-    those with the fewest images that the annotator has seen."""
-    if not kind_of(who.campaign).prefers_new_images:
-        return [Grid.number.expression]
+def _images_known() -> ColumnElement[int]:
+    """SQL: how many of a grid's images the annotator `annotator_id` has seen in other grids."""
     seen = aliased(Grid)
     mine = (
         select(func.unnest(seen.images))
         .join(Answer, Answer.grid_id == seen.id)
-        .where(Answer.annotator_id == who.annotator_id, Answer.state != "returned")
+        .where(Answer.annotator_id == bindparam("annotator_id"), Answer.state != "returned")
     )
     shown = func.unnest(Grid.images).table_valued("image", name="shown").render_derived()
     known = select(func.count()).select_from(shown).where(shown.c.image.in_(mine)).correlate(Grid)
-    return [known.scalar_subquery(), Grid.number.expression]
+    return known.scalar_subquery()
+
+
+# Statements of the hot path are made once: making them anew takes longer than running them.
+_FREE = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
+_STILL_FREE = select(Grid.id).where(Grid.id == bindparam("grid_id"), _FREE)
+_UNFILLED = select(Grid.id).where(_unfilled()).limit(1)
+
+
+def _taking(candidates: Select[Any]) -> Select[Any]:
+    return candidates.limit(1).with_for_update(of=Grid, skip_locked=True, key_share=True)
+
+
+_NEXT = _taking(select(Grid).where(_unfilled(), _FREE).order_by(Grid.number))
+# Of the first free grids, the one with the fewest images that the annotator has seen. Every claim
+# would read the whole round if all were searched.
+_FIRST = select(Grid.id).where(_unfilled(), _FREE).order_by(Grid.number).limit(RANKED)
+_NEXT_NEW = _taking(
+    select(Grid)
+    .where(_unfilled(), _FREE, Grid.id.in_(_FIRST))
+    .order_by(_images_known(), Grid.number)
+)
+
+
+def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> Grid | None:
+    """Return a grid of the round that nobody is working on, with its row locked."""
+    candidates = _NEXT_NEW if kind_of(who.campaign).prefers_new_images else _NEXT
+    about = {"annotator_id": who.annotator_id, "round_id": round_.id}
+    # The snapshot that chose the grid may be older than a lease committed just before the grid was
+    # locked, so the count is taken again under the lock, by a statement that sees it.
+    for _ in range(50):
+        grid: Grid | None = session.scalar(candidates, about)
+        if grid is None:
+            return None
+        if session.scalar(_STILL_FREE, {"grid_id": grid.id}) is not None:
+            return grid
+    return None
+
+
+_OF_GRID = select(Answer).where(
+    Answer.grid_id == bindparam("grid_id"), Answer.annotator_id == bindparam("annotator_id")
+)
 
 
 def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> Answer:
     expires = _lease_end()
-    own = session.scalar(
-        select(Answer).where(Answer.grid_id == grid.id, Answer.annotator_id == who.annotator_id)
-    )
+    own = session.scalar(_OF_GRID, {"grid_id": grid.id, "annotator_id": who.annotator_id})
     if own is None:
         own = Answer(
             campaign_id=who.campaign.id,
@@ -312,11 +331,12 @@ def save_draft(
     return lease
 
 
+_LIVE_LEASES = select(live_leases_of(bindparam("grid_id", type_=BigInteger)))
+
+
 def live_leases(session: Session, grid: Grid) -> int:
     """Return the number of live leases of a grid. The caller must hold the grid's row lock."""
-    return (
-        session.scalar(select(live_leases_of(Grid.__table__.c.id)).where(Grid.id == grid.id)) or 0
-    )
+    return session.scalar(_LIVE_LEASES, {"grid_id": grid.id}) or 0
 
 
 def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID, why: str = "") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from app.annotation.bundles import images_at
+from app.annotation.bundles import pictures_at
 from app.annotation.consent import key_of
 from app.annotation.hooks import Pay
 from app.annotation.schemas import CampaignForAnnotators, LeasedImage, QuestionsOut
@@ -12,7 +12,7 @@ from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.questions import Question
 from app.campaigns.questions import key_of as questions_key
-from app.collections.media import image_url
+from app.collections.media import image_urls
 from app.core.markdown import render_markdown
 from app.kinds import kind_of
 
@@ -61,7 +61,8 @@ def leased_images(
     session: Session, campaign: Campaign, positions: Sequence[int]
 ) -> list[LeasedImage]:
     """Return the images at these positions in this order, with signed addresses."""
-    return [
-        LeasedImage(image=image.position, url=image_url(image), large_url=image_url(image, "large"))
-        for image in images_at(session, campaign, positions)
-    ]
+    shown = []
+    for picture in pictures_at(session, campaign, positions):
+        url, large = image_urls(picture.collection_id, picture.sha256, "thumb", "large")
+        shown.append(LeasedImage(image=picture.position, url=url, large_url=large))
+    return shown

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from app.annotation import answers, held, leases, practice, replies, sessions
-from app.annotation.bundles import BUNDLE_TYPE, bundle_of, images_at
+from app.annotation.bundles import BUNDLE_TYPE, bundle_of, pictures_at
 from app.annotation.even_pace import EvenRoute, keep_even_pace
 from app.annotation.presenters import leased_images
 from app.annotation.responses import handout_out, questions_out, stage_out
@@ -145,7 +145,7 @@ def lease_images(
     if size not in SIZES:
         raise NotFound(f"There is no such size. Choose one of {', '.join(SIZES)}.")
     lease = held.own_lease(session, who, lease_id)
-    images = images_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
+    images = pictures_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
     headers = {"Cache-Control": "private, max-age=86400"}
     return Response(bundle_of(images, size), media_type=BUNDLE_TYPE, headers=headers)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from app.annotation import consent, hooks, questionnaire
@@ -179,15 +179,18 @@ def assignment_of_token(token: str) -> UUID:
     return UUID(bytes=value)
 
 
+# Every request of an annotator begins here, so this is one statement and not three, made once.
+_SESSION = (
+    select(Campaign, Annotator, Assignment)
+    .join(Annotator, Annotator.campaign_id == Campaign.id)
+    .join(Assignment, Assignment.annotator_id == Annotator.id)
+    .where(Assignment.id == bindparam("assignment_id"))
+)
+
+
 def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
     """Return the annotator session of a bearer token's assignment. Raises BadToken."""
-    # Every request of an annotator begins here, so this is one statement and not three.
-    query = (
-        select(Campaign, Annotator, Assignment)
-        .join(Annotator, Annotator.campaign_id == Campaign.id)
-        .join(Assignment, Assignment.annotator_id == Annotator.id)
-    )
-    row = session.execute(query.where(Assignment.id == assignment_id)).one_or_none()
+    row = session.execute(_SESSION, {"assignment_id": assignment_id}).one_or_none()
     if row is None:
         raise _run_out()
     return AnnotatorSession(*row)
@@ -311,11 +314,14 @@ def seconds_spent(session: Session, assignment: Assignment) -> float:
     return float(session.scalar(query) or 0) / 1000
 
 
+_of_lease = aliased(Answer)
+_SECONDS_ON_OTHERS = (
+    select(func.sum(Answer.elapsed_ms))
+    .join(_of_lease, _of_lease.assignment_id == Answer.assignment_id)
+    .where(_of_lease.id == bindparam("lease_id"), Answer.id != bindparam("lease_id"))
+)
+
+
 def seconds_spent_on_others(session: Session, lease_id: UUID) -> float:
     """Return the time in seconds that the other answers of a lease's assignment took."""
-    lease = aliased(Answer)
-    query = select(func.sum(Answer.elapsed_ms)).join(
-        lease, lease.assignment_id == Answer.assignment_id
-    )
-    query = query.where(lease.id == lease_id, Answer.id != lease_id)
-    return float(session.scalar(query) or 0) / 1000
+    return float(session.scalar(_SECONDS_ON_OTHERS, {"lease_id": lease_id}) or 0) / 1000

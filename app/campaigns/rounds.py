@@ -15,11 +15,13 @@ from sqlalchemy import (
     Integer,
     String,
     any_,
+    bindparam,
     column,
     delete,
     func,
     insert,
     literal,
+    or_,
     select,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -113,13 +115,21 @@ def n_existing_rounds(session: Session, campaign: Campaign) -> int:
     return session.scalar(query) or 0
 
 
+# Made once, because every request for a grid runs it.
+_AT_WORK = (
+    select(Round)
+    .where(
+        Round.campaign_id == bindparam("campaign_id"),
+        or_(Round.state == "open", Round.state == "ready"),
+    )
+    .order_by(Round.number)
+)
+
+
 def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
     """Return the rounds whose grids are assigned: the open round, then the prepared ones, so that
     nobody waits for the last answers of a round."""
-    query = select(Round).where(
-        Round.campaign_id == campaign.id, Round.state.in_(("open", "ready"))
-    )
-    return list(session.scalars(query.order_by(Round.number)))
+    return list(session.scalars(_AT_WORK, {"campaign_id": campaign.id}))
 
 
 def schedule_round(session: Session, campaign: Campaign, batch: Batch) -> Round:

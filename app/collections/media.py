@@ -21,8 +21,14 @@ router = APIRouter(include_in_schema=False)
 
 def image_url(image: Image, size: str = "thumb") -> str:
     """Return the address of an image for `<img src>`; `size` is a key of SIZES."""
-    signed = signature("media", f"{image.collection_id}/{image.sha256}")
-    return f"/media/{image.collection_id}/{image.sha256}/{size}.webp?s={signed}"
+    return image_urls(image.collection_id, image.sha256, size)[0]
+
+
+def image_urls(collection_id: UUID, sha256: str, *sizes: str) -> list[str]:
+    """Return the addresses of an image in several sizes."""
+    name = f"{collection_id}/{sha256}"
+    signed = signature("media", name)
+    return [f"/media/{name}/{size}.webp?s={signed}" for size in sizes]
 
 
 def image_bytes(collection_id: UUID, sha256: str, size: str) -> bytes:

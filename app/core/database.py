@@ -173,6 +173,9 @@ def advisory_lock(identity: UUID, line: int = 0) -> ColumnElement[None]:
     finds a new version of the row and queues again behind newcomers, sometimes for seconds.
     Advisory locks keep their order.
     """
-    # The last half of a UUIDv7 is random.
-    key = int.from_bytes(identity.bytes[8:], signed=True) ^ line
-    return func.pg_advisory_xact_lock(literal(key, BigInteger))
+    return func.pg_advisory_xact_lock(literal(advisory_key(identity, line), BigInteger))
+
+
+def advisory_key(identity: UUID, line: int = 0) -> int:
+    """Return the number of a row's queue. The last half of a UUIDv7 is random."""
+    return int.from_bytes(identity.bytes[8:], signed=True) ^ line

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from functools import lru_cache
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -87,7 +88,13 @@ def signature_fits(purpose: str, value: str, given: str) -> bool:
 
 
 def _fernet(purpose: str, keys: list[str] | None = None) -> MultiFernet:
-    derived = (bytes.fromhex(_keyed_hash(key, "seal", purpose)) for key in keys or _keys())
+    return _made_fernet(purpose, tuple(keys or _keys()))
+
+
+# Every request of an annotator needs one.
+@lru_cache(maxsize=64)
+def _made_fernet(purpose: str, keys: tuple[str, ...]) -> MultiFernet:
+    derived = (bytes.fromhex(_keyed_hash(key, "seal", purpose)) for key in keys)
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in derived])
 
 
