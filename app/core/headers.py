@@ -1,6 +1,7 @@
 """The security headers of a response: one policy for pages, one for scripts, one for everything
 else."""
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from app.core.settings import get_settings
@@ -67,6 +68,20 @@ def headers_of(
     }
 
 
+def plain_headers_of(path: str) -> list[tuple[bytes, bytes]]:
+    """Return the security headers of a response that is neither a page nor a script, as they are
+    sent."""
+    return _plain_headers(path.startswith(FOR_FRAMES), get_settings().base_url)
+
+
+# They are the same for nearly every response, and making them anew takes as long as a database
+# statement.
+@lru_cache(maxsize=8)
+def _plain_headers(is_for_frames: bool, base_url: str) -> list[tuple[bytes, bytes]]:
+    named = headers_of(FOR_FRAMES[0] if is_for_frames else "/", "", "")
+    return [(name.lower().encode(), value.encode()) for name, value in named.items()]
+
+
 def own_origin() -> str:
     """Return scheme and host of the address that people type."""
     parts = urlsplit(get_settings().base_url)
@@ -76,6 +91,12 @@ def own_origin() -> str:
 def is_private(path: str) -> bool:
     """Tell whether caches must not keep a response that does not say otherwise."""
     return not path.startswith("/static/")
+
+
+def is_plain(content_type: str) -> bool:
+    """Tell whether `plain_headers_of` are the headers of such a response."""
+    kind = content_type.partition(";")[0]
+    return kind != "text/html" and kind not in SCRIPTS
 
 
 def _policy(path: str, content_type: str, nonce: str, framed_by: str, forms: str, own: str) -> str:

@@ -13,7 +13,15 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.core.headers import LOCAL, REPORTS, headers_of, is_private, own_origin
+from app.core.headers import (
+    LOCAL,
+    REPORTS,
+    headers_of,
+    is_plain,
+    is_private,
+    own_origin,
+    plain_headers_of,
+)
 from app.core.openapi import release
 from app.core.security import new_token
 from app.core.settings import get_settings
@@ -43,7 +51,7 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, nonce = scope["path"], new_token()
+        nonce = new_token()
         # Templates read this as `request.state.nonce`.
         scope.setdefault("state", {})["nonce"] = nonce
 
@@ -51,22 +59,30 @@ class SecurityHeaders:
             # A response from the process for heavy requests already has all of these headers.
             is_complete = scope["state"].get("is_complete", False)
             if message["type"] == "http.response.start" and not is_complete:
-                headers = MutableHeaders(scope=message)
-                kind = headers.get("content-type", "")
-                framed_by = scope["state"].get("framed_by", "")
-                forms = scope["state"].get("forms", "")
-                # In a frame without an origin, WebKit does not treat anything as the page's own.
-                own = f"'self' {own_origin()}" if framed_by else "'self'"
-                headers.update(
-                    headers_of(path, kind, nonce, framed_by=framed_by, forms=forms, own=own)
-                )
-                if is_private(path):
-                    headers.setdefault("Cache-Control", "no-store")
-                if path.startswith("/api/"):
-                    headers["Likewise-Version"] = RELEASE
+                self._add(scope, message, nonce)
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+    def _add(self, scope: Scope, message: Message, nonce: str) -> None:
+        headers, path = MutableHeaders(scope=message), scope["path"]
+        kind = headers.get("content-type", "")
+        if is_plain(kind):
+            added = plain_headers_of(path)
+            names = {name for name, _ in added}
+            headers.raw[:] = [sent for sent in headers.raw if sent[0] not in names] + added
+        else:
+            framed_by = scope["state"].get("framed_by", "")
+            forms = scope["state"].get("forms", "")
+            # In a frame without an origin, WebKit does not treat anything as the page's own.
+            own = f"'self' {own_origin()}" if framed_by else "'self'"
+            headers.update(
+                headers_of(path, kind, nonce, framed_by=framed_by, forms=forms, own=own)
+            )
+        if is_private(path):
+            headers.setdefault("Cache-Control", "no-store")
+        if path.startswith("/api/"):
+            headers["Likewise-Version"] = RELEASE
 
 
 # In bytes per second; every connection that people upload through is faster.
