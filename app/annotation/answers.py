@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Update, bindparam, select, update
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.attributes import set_committed_value
 
 from app.annotation.checks import compare
+from app.annotation.counting import count
 from app.annotation.held import locked_with_all
 from app.annotation.leases import live_leases
 from app.annotation.models import Annotator, Answer, Assignment, Remark
@@ -27,12 +27,9 @@ from app.annotation.sessions import (
     complete_unless_asked,
     grids_of,
 )
-from app.campaigns.models import Campaign, Grid, Round
-from app.campaigns.rounds import close_round, open_next
+from app.campaigns.models import Campaign, Grid
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
-from app.core.events import campaign_changed
-from app.jobs.service import request_job
 from app.kinds import kind_of
 
 
@@ -105,21 +102,29 @@ def submit_answer(
         raise BadGroups(problem)
     _store(session, answer, grid, groups, submission, idempotency_key)
     answer.unseen = unseen
-    campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
     if current is None:
+        campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
         _check(session, campaign, grid, answer)
-    else:
-        _count(session, campaign, current, grid, answer)
+    _go_on(session, AnnotatorSession(campaign, who.annotator, assignment))
+    if current is not None:
+        grid.n_answers += answer.state == "submitted"
+        session.flush()
+        # This comes last, because others wait for these rows until the transaction ends.
+        count(session, campaign, current, answer, who.annotator.position)
+    return answer, assignment
+
+
+def _go_on(session: Session, who: AnnotatorSession) -> None:
+    """Count an answer in its assignment, and complete that if it was the last."""
+    assignment = who.assignment
     assignment.n_answered += 1
     if assignment.state == "screened_out":
         # Answers in another tab screened the person out. This work is done, and counts for pay.
         assignment.state = "open"
         complete_assignment(session, assignment)
-        return answer, assignment
     # Answers that arrive late, after the assignment has ended, are recorded as well.
-    if assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
-        complete_unless_asked(session, AnnotatorSession(campaign, who.annotator, assignment))
-    return answer, assignment
+    elif assignment.state == "completed" or assignment.n_answered >= grids_of(assignment):
+        complete_unless_asked(session, who)
 
 
 def _check_repeat(answer: Answer, submission: Submission, idempotency_key: str) -> None:
@@ -207,45 +212,3 @@ def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> 
     session.flush()
     annotator = locked(session, Annotator, answer.annotator_id)
     judge(session, campaign, annotator)
-
-
-def _count(
-    session: Session, campaign: Campaign, current: Round, grid: Grid, answer: Answer
-) -> None:
-    campaign_changed(session, campaign.id)
-    if answer.state == "surplus":
-        campaign.n_surplus += 1
-        return
-    _count_answer(session, campaign, current, grid)
-    round_is_full = current.n_answers == current.n_wanted
-    if round_is_full:
-        close_round(session, current)
-        open_next(session, campaign)
-    if round_is_full or campaign.n_answers >= campaign.learn_at:
-        campaign.learn_at = campaign.n_answers + campaign.learn_every
-        request_job(session, campaign.id, campaign.n_answers)
-
-
-def _one_more(table: type[Campaign] | type[Round] | type[Grid], name: str) -> Update:
-    counted = update(table).where(table.id == bindparam(name))
-    return counted.values(n_answers=table.n_answers + 1)
-
-
-# Tables, as the rows are set by hand below.
-_COUNTED = (
-    _one_more(Grid, "grid_id")
-    .add_cte(
-        _one_more(Campaign, "of_campaign").cte("in_campaign"),
-        _one_more(Round, "of_round").cte("in_round"),
-    )
-    .execution_options(synchronize_session=False)
-)
-
-
-def _count_answer(session: Session, campaign: Campaign, current: Round, grid: Grid) -> None:
-    """Count the answer in three rows with one statement, because others wait for these rows."""
-    session.execute(
-        _COUNTED, {"grid_id": grid.id, "of_campaign": campaign.id, "of_round": current.id}
-    )
-    for row in (campaign, current, grid):
-        set_committed_value(row, "n_answers", row.n_answers + 1)

@@ -7,7 +7,7 @@ shown.
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from sqlalchemy import ARRAY, Integer, any_, bindparam, select
@@ -20,6 +20,16 @@ from app.collections.models import Image
 BUNDLE_TYPE = "application/vnd.likewise.images"
 
 logger = logging.getLogger(__name__)
+
+
+class Stored(Protocol):
+    """Where the files of an image are."""
+
+    @property
+    def collection_id(self) -> UUID: ...
+
+    @property
+    def sha256(self) -> str: ...
 
 
 class Picture(NamedTuple):
@@ -55,7 +65,7 @@ def images_at(session: Session, campaign: Campaign, positions: Sequence[int]) ->
     return [by_position[position] for position in positions]
 
 
-def bundle_of(images: Sequence[Picture], size: str) -> bytes:
+def bundle_of(images: Sequence[Stored], size: str) -> bytes:
     parts: list[bytes] = []
     for image in images:
         data = _bytes_of(image, size)
@@ -63,7 +73,7 @@ def bundle_of(images: Sequence[Picture], size: str) -> bytes:
     return b"".join(parts)
 
 
-def _bytes_of(image: Picture, size: str) -> bytes:
+def _bytes_of(image: Stored, size: str) -> bytes:
     try:
         return image_bytes(image.collection_id, image.sha256, size)
     except FileNotFoundError:

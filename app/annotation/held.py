@@ -1,15 +1,29 @@
 """Leases that annotators hold, and the row locks under which they change.
 
-The lock order is campaign, round, grid, answer, assignment. Each lock is one statement, because
-others wait for the rows. PostgreSQL locks the tables of one statement in the order in which they
-appear in it.
+Submissions of one campaign do not wait for each other, except at their very end: each locks its
+grid, answer and assignment, in this order, and then counts in the rows of the campaign and the
+round (app/annotation/counting.py). Those who lock a campaign's row in order to change it wait until
+no submission is under way (app/campaigns/locks.py), and answers to checks do the same, because
+their verdict may change the annotator. PostgreSQL locks the tables of one statement in the order in
+which they appear in it.
 """
 
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    bindparam,
+    case,
+    cast,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer, Assignment
@@ -82,18 +96,25 @@ def _locking(query: _Query) -> _Query:
 _OWN = _mine(select(Answer))
 _OWN_LOCKED = _locking(_OWN)
 _WITH_GRID = _locking(_mine(select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)))
+_line = bindparam("line", type_=BigInteger)
+# One of the two is called.
 _IN_LINE = _mine(
-    select(Grid.round_id, func.pg_advisory_xact_lock(bindparam("line", type_=BigInteger))).join(
-        Answer, Answer.grid_id == Grid.id
-    )
+    select(
+        Grid.round_id,
+        case(
+            (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
+            else_=cast(func.pg_advisory_xact_lock_shared(_line), Text),
+        ),
+    ).join(Answer, Answer.grid_id == Grid.id)
 )
-_WITH_ROUND = _locking(
-    _mine(
-        select(Campaign, Grid, Answer, Round)
-        .join(Round, Round.campaign_id == Campaign.id)
-        .join(Grid, Grid.round_id == Round.id)
-        .join(Answer, Answer.grid_id == Grid.id)
-    )
+# The rows of campaign and round are as they are when everyone who changes more than counts is out.
+_WITH_ROUND = _mine(
+    select(Campaign, Grid, Answer, Round)
+    .join(Round, Round.campaign_id == Campaign.id)
+    .join(Grid, Grid.round_id == Round.id)
+    .join(Answer, Answer.grid_id == Grid.id)
+    .with_for_update(key_share=True, of=(Grid, Answer))
+    .execution_options(populate_existing=True)
 )
 _WITHOUT_ROUND = _locking(
     _mine(
@@ -116,7 +137,8 @@ def own_lease(
 
 @dataclass(frozen=True)
 class Locked:
-    """A lease or answer and all rows that its submission changes. `round` is None for checks."""
+    """A lease or answer and all rows that its submission changes. `round` is None for checks.
+    Otherwise the rows of campaign and round are not locked, and others may count in them."""
 
     campaign: Campaign
     round: Round | None
@@ -126,8 +148,8 @@ class Locked:
 
 
 def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> Locked:
-    """Return the annotator's lease or answer and all rows above it, freshly read with their rows
-    locked.
+    """Return the annotator's lease or answer and all rows above it, freshly read, while nobody
+    changes more of the campaign than counts.
 
     Raises LeaseNotFound.
     """

@@ -22,8 +22,8 @@ from app.accounts.service import record_audit
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.campaigns.annotation_settings import MEASURES, Measure, annotation_of
+from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign, Grid
-from app.core.database import locked
 from app.core.errors import NotFound
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
@@ -203,7 +203,7 @@ def decide(
     Leaving out an annotator, or undoing that, requests a new model. The reason is stored with the
     annotator until the next decision, and permanently in the audit log.
     """
-    campaign = locked(session, Campaign, campaign.id)
+    campaign = locked_campaign(session, campaign.id)
     annotator = session.scalar(
         select(Annotator)
         .where(Annotator.campaign_id == campaign.id, Annotator.position == position)

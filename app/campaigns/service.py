@@ -13,6 +13,7 @@ from app.accounts.service import record_audit
 from app.campaigns import hooks, rounds
 from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.known import add_known_answers, prepare_practice, require_known
+from app.campaigns.locks import keep_out_submissions
 from app.campaigns.models import Campaign, Share
 from app.campaigns.plan import CampaignPlan, check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
@@ -136,6 +137,7 @@ def get_campaign(
         raise MayNotChange("You can view this campaign but not change it.")
     if edit and campaign is not None:
         # An account that can't change a row can't lock it either (app/core/row_security.py).
+        keep_out_submissions(session, campaign_id)
         lock = {"key_share": True}
         campaign = session.get(Campaign, campaign_id, with_for_update=lock, populate_existing=True)
     if campaign is None:

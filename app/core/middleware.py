@@ -76,9 +76,7 @@ class SecurityHeaders:
             forms = scope["state"].get("forms", "")
             # In a frame without an origin, WebKit does not treat anything as the page's own.
             own = f"'self' {own_origin()}" if framed_by else "'self'"
-            headers.update(
-                headers_of(path, kind, nonce, framed_by=framed_by, forms=forms, own=own)
-            )
+            headers.update(headers_of(path, kind, nonce, framed_by=framed_by, forms=forms, own=own))
         if is_private(path):
             headers.setdefault("Cache-Control", "no-store")
         if path.startswith("/api/"):

@@ -8,8 +8,9 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
-from app.core.database import locked, transaction
+from app.core.database import transaction
 from app.core.events import campaign_changed
 from app.features.reading import features_wanted
 from app.jobs.service import complete_job, report_progress
@@ -60,7 +61,7 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
                 report_progress(session, job_id, epoch, done / whole)
                 _store(session, job_id, played, scale, own=answers == own, picture=picture)
     with transaction() as session:
-        locked(session, Campaign, campaign_id)
+        locked_campaign(session, campaign_id)
         complete_job(session, job_id, epoch, n_learned=0, n_answers=0)
         campaign_changed(session, campaign_id)
 

@@ -19,9 +19,9 @@ from app.annotation.models import (
     Assignment,
     QuestionnaireReply,
 )
+from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
-from app.core.database import locked
 from app.core.errors import Conflict, NotFound
 from app.core.settings import get_settings
 from app.recruitment.models import Invitation, LinkParameters, Payment, Recruitment
@@ -72,7 +72,7 @@ def known_people(session: Session, account: Account, campaign_id: UUID) -> Known
 def forget_people(session: Session, account: Account, campaign_id: UUID) -> Forgotten:
     """Delete the identities of everyone in a campaign with whom everything is settled."""
     get_campaign(session, account, campaign_id, edit=True)
-    campaign = locked(session, Campaign, campaign_id)
+    campaign = locked_campaign(session, campaign_id)
     return _forget(session, campaign, account.id)
 
 
@@ -82,7 +82,7 @@ def forget_person(
     """Delete the identity of one person: their platform id, or their number as an annotator. Raises
     NotFound for an unknown person, and Conflict while their payments or work are not settled."""
     get_campaign(session, account, campaign_id, edit=True)
-    campaign = locked(session, Campaign, campaign_id)
+    campaign = locked_campaign(session, campaign_id)
     people = _named(session, person, campaign)
     if not people:
         raise NotFound(
@@ -107,7 +107,7 @@ def forget_everywhere(session: Session, platform_id: str) -> list[IdentityRecord
     ).all()
     records = []
     for identity in identities:
-        campaign = locked(session, Campaign, identity.campaign_id)
+        campaign = locked_campaign(session, identity.campaign_id)
         forgotten = _forget(session, campaign, None, [identity.annotator_id])
         number = session.get_one(Annotator, identity.annotator_id).position
         records.append(IdentityRecord(campaign.id, campaign.name, number, forgotten.people == 1))
@@ -130,7 +130,7 @@ def forget_old(session: Session) -> int:
     )
     campaigns = session.scalars(query).all()
     return sum(
-        _forget(session, locked(session, Campaign, campaign_id), None).people
+        _forget(session, locked_campaign(session, campaign_id), None).people
         for campaign_id in campaigns
     )
 

@@ -6,6 +6,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer
+from app.campaigns.locks import keep_out_submissions
 from app.campaigns.models import Campaign
 from app.collections import hooks
 from app.collections.dependents import DependentCampaign, Dependents, names
@@ -66,6 +67,8 @@ def _refusal(campaigns: list[DependentCampaign]) -> str | None:
 def lock_campaigns(session: Session, collection: Collection) -> set[UUID]:
     """Lock the campaigns over a collection, in the order of their ids; returns these."""
     own = select(Campaign.id).where(Campaign.collection_id == collection.id).order_by(Campaign.id)
+    for campaign_id in session.scalars(own).all():
+        keep_out_submissions(session, campaign_id)
     return set(session.scalars(own.with_for_update()))
 
 

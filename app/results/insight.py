@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
+from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.collections.models import Image
-from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.results.models import Model
@@ -79,7 +79,7 @@ def set_focus(session: Session, campaign: Campaign, attribute: int | None) -> No
     Raises Conflict for a finished campaign, InvalidInput for an attribute that the newest model
     does not have, NotFound before the first model or for a strategy without attributes.
     """
-    campaign = locked(session, Campaign, campaign.id)
+    campaign = locked_campaign(session, campaign.id)
     if campaign.state == "finished":
         raise Conflict("This campaign is finished, so there are no more rounds to change.")
     known = [
@@ -102,7 +102,7 @@ def set_focus_images(session: Session, campaign: Campaign, images: list[int]) ->
     images: positions. Raises Conflict for a finished campaign, InvalidInput for images outside the
     campaign or a strategy that cannot ask about images.
     """
-    campaign = locked(session, Campaign, campaign.id)
+    campaign = locked_campaign(session, campaign.id)
     if campaign.state == "finished":
         raise Conflict("This campaign is finished, so there are no more rounds to change.")
     strategy = get_strategy(campaign.strategy)

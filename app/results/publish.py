@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
+from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import Batch, end_campaign, open_next, schedule_round
-from app.core.database import advisory_lock, locked
+from app.core.database import advisory_lock
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
 from app.results.models import EmbeddedImage, Model
@@ -62,7 +63,7 @@ def publish_model(
     session.execute(select(advisory_lock(job_id)))
     require_held(session, job_id, epoch)
     model = _store_model(session, session.get_one(Campaign, campaign_id), job_id, trained)
-    campaign = locked(session, Campaign, campaign_id)
+    campaign = locked_campaign(session, campaign_id)
     is_outdated = complete_job(
         session, job_id, epoch, n_learned=trained.n_answers, n_answers=campaign.n_finished
     )

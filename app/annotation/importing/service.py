@@ -93,8 +93,6 @@ def import_answers(
     )
     if new and not dry_run:
         store_answers(session, campaign, new)
-        # Submissions wait in this queue as well.
-        session.execute(select(advisory_lock(campaign.id)))
         campaign = get_campaign(session, account, campaign_id, edit=True)
         count_answers(session, campaign, len(new))
         require_room_for_answers(session, campaign.owner_id)
