@@ -12,14 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import compare
 from app.annotation.counting import count
-from app.annotation.held import locked_with_all
-from app.annotation.leases import live_leases
-from app.annotation.models import Annotator, Answer, Assignment, Remark
+from app.annotation.held import Locked, locked_with_all
+from app.annotation.models import Annotator, Answer, Assignment
 from app.annotation.quality import judge
 from app.annotation.sessions import (
     AnnotatorSession,
@@ -75,43 +73,52 @@ class Submission:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class Submitted:
+    """A stored answer. `seconds_on_others` is the time that the others of its assignment took."""
+
+    answer: Answer
+    assignment: Assignment
+    seconds_on_others: float
+
+
 def submit_answer(
     session: Session,
     who: AnnotatorSession,
     lease_id: UUID,
     submission: Submission,
     idempotency_key: str,
-) -> tuple[Answer, Assignment]:
+) -> Submitted:
     """Store a finished grouping once. The same request again returns the same result.
 
     Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
-    reported = _reported(session, who, lease_id)
     held = locked_with_all(session, who, lease_id)
     campaign, current, grid = held.campaign, held.round, held.grid
-    answer, assignment = held.answer, held.assignment
+    answer = held.answer
+    result = Submitted(answer, held.assignment, held.seconds_on_others)
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
-        return answer, assignment
+        return result
     kind = kind_of(campaign)
     groups = aligned_groups(grid, submission, kind.n_groups(campaign.max_groups))
-    unseen = sorted({*submission.unseen, *reported})
+    unseen = sorted({*submission.unseen, *held.reported})
     pairs = zip(grid.images, groups, strict=True)
     problem = kind.problem_of([g for image, g in pairs if image not in unseen])
     if problem is not None:
         raise BadGroups(problem)
-    _store(session, answer, grid, groups, submission, idempotency_key)
+    _store(held, groups, submission, idempotency_key)
     answer.unseen = unseen
     if current is None:
         campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
         _check(session, campaign, grid, answer)
-    _go_on(session, AnnotatorSession(campaign, who.annotator, assignment))
+    _go_on(session, AnnotatorSession(campaign, who.annotator, held.assignment))
     if current is not None:
         grid.n_answers += answer.state == "submitted"
         session.flush()
         # This comes last, because others wait for these rows until the transaction ends.
         count(session, campaign, current, answer, who.annotator.position)
-    return answer, assignment
+    return result
 
 
 def _go_on(session: Session, who: AnnotatorSession) -> None:
@@ -163,15 +170,8 @@ def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[
     return [group_of[image] for image in grid.images]
 
 
-def _store(
-    session: Session,
-    answer: Answer,
-    grid: Grid,
-    groups: list[int],
-    submission: Submission,
-    idempotency_key: str,
-) -> None:
-    others = live_leases(session, grid)
+def _store(held: Locked, groups: list[int], submission: Submission, idempotency_key: str) -> None:
+    answer, grid, others = held.answer, held.grid, held.n_live_leases
     is_live = answer.state == "leased" and answer.lease_expires_at > datetime.now(UTC)
     wanted = grid.role != "ask" or grid.n_answers + others - int(is_live) < grid.wanted
     answer.state = "submitted" if wanted else "surplus"
@@ -184,24 +184,6 @@ def _store(
     answer.submitted_at = datetime.now(UTC)
     answer.idempotency_key = idempotency_key
     answer.request_hash = submission.digest()
-
-
-_REPORTED = (
-    select(Remark.image)
-    .join(Answer, Answer.grid_id == Remark.grid_id)
-    .where(
-        Answer.id == bindparam("lease_id"),
-        Remark.annotator_id == bindparam("annotator_id"),
-        Remark.image.is_not(None),
-    )
-)
-
-
-def _reported(session: Session, who: AnnotatorSession, lease_id: UUID) -> list[int]:
-    """Return the images that this annotator has reported as broken, even if the page no longer
-    knows."""
-    whose = {"lease_id": lease_id, "annotator_id": who.annotator_id}
-    return [image for image in session.scalars(_REPORTED, whose) if image is not None]
 
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:

@@ -24,9 +24,9 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
-from app.annotation.models import Answer, Assignment
+from app.annotation.models import Answer, Assignment, Remark
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns import hooks
 from app.campaigns.models import Campaign, Grid, Round
@@ -71,6 +71,29 @@ _HELD = (
 )
 
 
+def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
+    """SQL: the number of live leases of a grid."""
+    # Another name, because the surrounding statement may have answers too.
+    lease = aliased(Answer)
+    return (
+        select(func.count())
+        .where(
+            lease.grid_id == grid_id,
+            lease.state == "leased",
+            lease.lease_expires_at > func.now(),
+        )
+        .scalar_subquery()
+    )
+
+
+_LIVE_LEASES = select(live_leases_of(bindparam("grid_id", type_=BigInteger)))
+
+
+def live_leases(session: Session, grid: Grid) -> int:
+    """Return the number of live leases of a grid. The caller must hold the grid's row lock."""
+    return session.scalar(_LIVE_LEASES, {"grid_id": grid.id}) or 0
+
+
 def held_by(session: Session, who: AnnotatorSession) -> Held:
     """Return the annotator's leases of this assignment."""
     rows = session.execute(_HELD, {"assignment_id": who.assignment.id}).all()
@@ -97,7 +120,7 @@ _OWN = _mine(select(Answer))
 _OWN_LOCKED = _locking(_OWN)
 _WITH_GRID = _locking(_mine(select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)))
 _line = bindparam("line", type_=BigInteger)
-# One of the two is called.
+# One of the two locks is taken. The images are those that this annotator has reported as broken.
 _IN_LINE = _mine(
     select(
         Grid.round_id,
@@ -105,6 +128,13 @@ _IN_LINE = _mine(
             (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
             else_=cast(func.pg_advisory_xact_lock_shared(_line), Text),
         ),
+        select(func.array_agg(Remark.image))
+        .where(
+            Remark.grid_id == Grid.id,
+            Remark.annotator_id == Answer.annotator_id,
+            Remark.image.is_not(None),
+        )
+        .scalar_subquery(),
     ).join(Answer, Answer.grid_id == Grid.id)
 )
 # The rows of campaign and round are as they are when everyone who changes more than counts is out.
@@ -124,6 +154,18 @@ _WITHOUT_ROUND = _locking(
     )
 )
 _ASSIGNMENT = _locking(select(Assignment).where(Assignment.id == bindparam("assignment_id")))
+_others = aliased(Answer)
+_SECONDS_ON_OTHERS = (
+    select(func.coalesce(func.sum(_others.elapsed_ms), 0) / 1000.0)
+    .where(_others.assignment_id == Assignment.id, _others.id != bindparam("lease_id"))
+    .scalar_subquery()
+)
+_AT_THE_END = (
+    select(Assignment, live_leases_of(bindparam("grid_id", type_=BigInteger)), _SECONDS_ON_OTHERS)
+    .where(Assignment.id == bindparam("assignment_id"))
+    .with_for_update(key_share=True, of=Assignment)
+    .execution_options(populate_existing=True)
+)
 
 
 def own_lease(
@@ -138,13 +180,21 @@ def own_lease(
 @dataclass(frozen=True)
 class Locked:
     """A lease or answer and all rows that its submission changes. `round` is None for checks.
-    Otherwise the rows of campaign and round are not locked, and others may count in them."""
+    Otherwise the rows of campaign and round are not locked, and others may count in them.
+
+    n_live_leases: of the grid; seconds_on_others: the time that the assignment's other answers
+    took; reported: images of the grid that the annotator has reported as broken, even if the page
+    no longer knows.
+    """
 
     campaign: Campaign
     round: Round | None
     grid: Grid
     answer: Answer
     assignment: Assignment
+    n_live_leases: int
+    seconds_on_others: float
+    reported: list[int]
 
 
 def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> Locked:
@@ -154,21 +204,23 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
     Raises LeaseNotFound.
     """
     line = advisory_key(who.campaign.id)
-    round_id, _ = _row_of(session, _IN_LINE, who, lease_id, line=line)
+    round_id, _, reported = _row_of(session, _IN_LINE, who, lease_id, line=line)
     query = _WITHOUT_ROUND if round_id is None else _WITH_ROUND
     campaign, grid, answer, *rest = _row_of(session, query, who, lease_id)
     # The assignment is not joined: a lease may move to another assignment while this waits for it,
-    # and the joined row would then be the wrong one.
-    assignment = locked_assignment(session, answer.assignment_id)
-    return Locked(campaign, rest[0] if rest else None, grid, answer, assignment)
+    # and the joined row would then be the wrong one. The leases are counted under the grid's lock.
+    its = {"assignment_id": answer.assignment_id, "grid_id": grid.id, "lease_id": lease_id}
+    assignment, n_live, seconds = session.execute(_AT_THE_END, its).one()
+    current = rest[0] if rest else None
+    return Locked(
+        campaign, current, grid, answer, assignment, n_live, float(seconds), reported or []
+    )
 
 
-def locked_assignment(session: Session, assignment_id: UUID) -> Assignment:
-    """Return the assignment, freshly read with its row locked."""
-    assignment: Assignment = session.execute(
-        _ASSIGNMENT, {"assignment_id": assignment_id}
-    ).scalar_one()
-    return assignment
+def lock_assignment(session: Session, who: AnnotatorSession) -> None:
+    """Lock the row of the annotator's assignment and read it again."""
+    if not who.is_locked:
+        session.execute(_ASSIGNMENT, {"assignment_id": who.assignment.id}).one()
 
 
 def locked_with_grid(

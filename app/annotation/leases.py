@@ -12,11 +12,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from app.annotation.checks import next_check
-from app.annotation.held import held_by, locked_assignment, locked_with_grid, own_lease
+from app.annotation.held import (
+    held_by,
+    live_leases,
+    live_leases_of,
+    lock_assignment,
+    locked_with_grid,
+    own_lease,
+)
 from app.annotation.models import Answer, Assignment, Remark
 from app.annotation.sessions import (
     AnnotatorSession,
@@ -58,19 +65,6 @@ class Handout:
     retry_after_seconds: int | None = None
 
 
-def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
-    """SQL: the number of live leases of a grid."""
-    return (
-        select(func.count())
-        .where(
-            Answer.grid_id == grid_id,
-            Answer.state == "leased",
-            Answer.lease_expires_at > func.now(),
-        )
-        .scalar_subquery()
-    )
-
-
 def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     """Return the annotator's current grid, the prefetched one or a new one, or why there is none.
 
@@ -78,7 +72,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     """
     require_prepared(session, who)
     # Two tabs of one annotator wait for each other here, so that they share one lease.
-    locked_assignment(session, who.assignment.id)
+    lock_assignment(session, who)
     require_held(who.assignment)
     if who.assignment.state == "completed":
         return Handout("done" if who.annotator.stopped_at is None else "stopped")
@@ -110,7 +104,7 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     grid that someone else has not started. The status is "wait" if there is none.
     """
     require_prepared(session, who)
-    locked_assignment(session, who.assignment.id)
+    lock_assignment(session, who)
     held = held_by(session, who)
     if held.ahead is not None:
         return Handout("leased", held.ahead, session.get_one(Grid, held.ahead.grid_id))
@@ -159,14 +153,13 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
 def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Handout:
     at_work = rounds_at_work(session, who.campaign)
     check = next_check(session, who) if at_work else None
-    if check is not None and _is_at_hand(session, who, check):
-        return Handout("leased", _lease(session, who, check, ahead), check)
     if check is not None:
-        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+        return _claim_check(session, who, check, ahead)
     for round_ in at_work:
-        grid = _take_free_grid(session, who, round_)
-        if grid is not None:
-            return Handout("leased", _lease(session, who, grid, ahead), grid)
+        taken = _take_free_grid(session, who, round_)
+        if taken is not None:
+            grid, own = taken
+            return Handout("leased", _lease(session, who, grid, own, ahead), grid)
     if ahead:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     if is_more_to_come(session, who):
@@ -185,18 +178,22 @@ def _ended(session: Session, who: AnnotatorSession) -> Handout:
     return Handout("done" if who.annotator.stopped_at is None else "stopped")
 
 
-def _is_at_hand(session: Session, who: AnnotatorSession, check: Grid) -> bool:
-    """Return whether nobody else has locked this annotator's row of a check. Another of their tabs
-    that is about to submit it holds this lock and then waits for the assignment. Checks of other
-    annotators are assigned without a lock on the grid."""
-    own = select(Answer.id).where(
-        Answer.grid_id == check.id, Answer.annotator_id == who.annotator_id
-    )
-    if session.scalar(own) is None:
-        return True
-    leased = own.where(Answer.state == "leased")
-    locked = session.scalar(leased.with_for_update(skip_locked=True, key_share=True))
-    return locked is not None
+_OF_GRID = select(Answer).where(
+    Answer.grid_id == bindparam("grid_id"), Answer.annotator_id == bindparam("annotator_id")
+)
+
+
+def _claim_check(session: Session, who: AnnotatorSession, check: Grid, ahead: bool) -> Handout:
+    """Lease a check, unless another tab of this annotator has locked their row of it, is about to
+    submit it and then waits for the assignment. Checks of other annotators are assigned without a
+    lock on the grid."""
+    mine = {"grid_id": check.id, "annotator_id": who.annotator_id}
+    own = session.scalar(_OF_GRID, mine)
+    leased = _OF_GRID.where(Answer.state == "leased")
+    locking = leased.with_for_update(skip_locked=True, key_share=True)
+    if own is not None and session.scalar(locking, mine) is None:
+        return Handout("wait", retry_after_seconds=WAIT_SECONDS)
+    return Handout("leased", _lease(session, who, check, own, ahead), check)
 
 
 def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
@@ -246,6 +243,14 @@ def _images_known() -> ColumnElement[int]:
 # Statements of the hot path are made once: making them anew takes longer than running them.
 _FREE = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
 _STILL_FREE = select(Grid.id).where(Grid.id == bindparam("grid_id"), _FREE)
+# With the annotator's row of an expired lease of the same grid, if there is one.
+_STILL_FREE_AND_OWN = (
+    select(Grid.id, Answer)
+    .outerjoin(
+        Answer, and_(Answer.grid_id == Grid.id, Answer.annotator_id == bindparam("annotator_id"))
+    )
+    .where(Grid.id == bindparam("grid_id"), _FREE)
+)
 _UNFILLED = select(Grid.id).where(_unfilled()).limit(1)
 
 
@@ -264,8 +269,11 @@ _NEXT_NEW = _taking(
 )
 
 
-def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> Grid | None:
-    """Return a grid of the round that nobody is working on, with its row locked."""
+def _take_free_grid(
+    session: Session, who: AnnotatorSession, round_: Round
+) -> tuple[Grid, Answer | None] | None:
+    """Return a grid of the round that nobody is working on, with its row locked, and the
+    annotator's own expired lease of it."""
     candidates = _NEXT_NEW if kind_of(who.campaign).prefers_new_images else _NEXT
     about = {"annotator_id": who.annotator_id, "round_id": round_.id}
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
@@ -274,19 +282,18 @@ def _take_free_grid(session: Session, who: AnnotatorSession, round_: Round) -> G
         grid: Grid | None = session.scalar(candidates, about)
         if grid is None:
             return None
-        if session.scalar(_STILL_FREE, {"grid_id": grid.id}) is not None:
-            return grid
+        mine = {"grid_id": grid.id, "annotator_id": who.annotator_id}
+        free = session.execute(_STILL_FREE_AND_OWN, mine).one_or_none()
+        if free is not None:
+            return grid, free[1]
     return None
 
 
-_OF_GRID = select(Answer).where(
-    Answer.grid_id == bindparam("grid_id"), Answer.annotator_id == bindparam("annotator_id")
-)
-
-
-def _lease(session: Session, who: AnnotatorSession, grid: Grid, ahead: bool) -> Answer:
+def _lease(
+    session: Session, who: AnnotatorSession, grid: Grid, own: Answer | None, ahead: bool
+) -> Answer:
+    """Lease a grid. `own` is the annotator's row of it, if there is one."""
     expires = _lease_end()
-    own = session.scalar(_OF_GRID, {"grid_id": grid.id, "annotator_id": who.annotator_id})
     if own is None:
         own = Answer(
             campaign_id=who.campaign.id,
@@ -329,14 +336,6 @@ def save_draft(
     if is_live or grid.role != "ask" or grid.n_answers + live_leases(session, grid) < grid.wanted:
         lease.lease_expires_at = _lease_end()
     return lease
-
-
-_LIVE_LEASES = select(live_leases_of(bindparam("grid_id", type_=BigInteger)))
-
-
-def live_leases(session: Session, grid: Grid) -> int:
-    """Return the number of live leases of a grid. The caller must hold the grid's row lock."""
-    return session.scalar(_LIVE_LEASES, {"grid_id": grid.id}) or 0
 
 
 def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID, why: str = "") -> None:

@@ -110,7 +110,7 @@ def lease_next_grid(
     request: Request, session: AnnotatorsSession, assignment_id: AssignmentId
 ) -> HandoutOut:
     """Lease the next grid, or find out why there is none now."""
-    who = session_of(session, assignment_id)
+    who = session_of(session, assignment_id, lock=True)
     keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_next_grid(session, who))
 
@@ -130,7 +130,7 @@ def lease_ahead(
 ) -> HandoutOut:
     """Lease the grid after the current one in order to prefetch its images. POST /leases then
     assigns it."""
-    who = session_of(session, assignment_id)
+    who = session_of(session, assignment_id, lock=True)
     keep_even_pace(request, who)
     return handout_out(session, who, leases.lease_ahead(session, who))
 
@@ -174,16 +174,14 @@ def submit_answer(
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
     submission = answers.Submission(**body.model_dump())
-    # This is read before, because others wait while an answer is stored.
-    seconds_before = sessions.seconds_spent_on_others(session, lease_id)
-    answer, assignment = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
-    session.flush()
-    answered, target = leases.assignment_progress(assignment)
+    stored = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
+    answer = stored.answer
+    answered, target = leases.assignment_progress(stored.assignment)
     return AnswerOut(
         status="surplus" if answer.state == "surplus" else "stored",
         answered=answered,
         target=target,
-        seconds_spent=seconds_before + (answer.elapsed_ms or 0) / 1000,
+        seconds_spent=stored.seconds_on_others + (answer.elapsed_ms or 0) / 1000,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from app.annotation import consent, hooks, questionnaire
 from app.annotation.models import Annotator, AnnotatorIdentity, Answer, Assignment
@@ -59,11 +59,12 @@ class BadToken(LikewiseError):
 
 @dataclass(frozen=True)
 class AnnotatorSession:
-    """The annotator who calls the annotation API."""
+    """The annotator who calls the annotation API. `is_locked`: whether the assignment's row is."""
 
     campaign: Campaign
     annotator: Annotator
     assignment: Assignment
+    is_locked: bool = False
 
     @property
     def annotator_id(self) -> UUID:
@@ -188,12 +189,17 @@ _SESSION = (
 )
 
 
-def session_of(session: Session, assignment_id: UUID) -> AnnotatorSession:
-    """Return the annotator session of a bearer token's assignment. Raises BadToken."""
-    row = session.execute(_SESSION, {"assignment_id": assignment_id}).one_or_none()
+_SESSION_LOCKED = _SESSION.with_for_update(of=Assignment, key_share=True)
+
+
+def session_of(session: Session, assignment_id: UUID, *, lock: bool = False) -> AnnotatorSession:
+    """Return the annotator session of a bearer token's assignment, whose row is locked with `lock`.
+    Raises BadToken."""
+    query = _SESSION_LOCKED if lock else _SESSION
+    row = session.execute(query, {"assignment_id": assignment_id}).one_or_none()
     if row is None:
         raise _run_out()
-    return AnnotatorSession(*row)
+    return AnnotatorSession(*row, is_locked=lock)
 
 
 def _run_out() -> BadToken:
@@ -312,16 +318,3 @@ def seconds_spent(session: Session, assignment: Assignment) -> float:
     """Return the time in seconds that the answers of an assignment took."""
     query = select(func.sum(Answer.elapsed_ms)).where(Answer.assignment_id == assignment.id)
     return float(session.scalar(query) or 0) / 1000
-
-
-_of_lease = aliased(Answer)
-_SECONDS_ON_OTHERS = (
-    select(func.sum(Answer.elapsed_ms))
-    .join(_of_lease, _of_lease.assignment_id == Answer.assignment_id)
-    .where(_of_lease.id == bindparam("lease_id"), Answer.id != bindparam("lease_id"))
-)
-
-
-def seconds_spent_on_others(session: Session, lease_id: UUID) -> float:
-    """Return the time in seconds that the other answers of a lease's assignment took."""
-    return float(session.scalar(_SECONDS_ON_OTHERS, {"lease_id": lease_id}) or 0) / 1000
