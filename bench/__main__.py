@@ -24,6 +24,7 @@ ALONE = (
     "bench.exports",
     "bench.embedding_map",
     "bench.bonuses",
+    "bench.load",
 )
 
 
@@ -43,6 +44,7 @@ def main() -> None:
         return
     for name in (
         "bench.annotator_page",
+        "bench.trials",
         "bench.colours_campaign",
         "bench.semicrowd_campaign",
         "bench.always_ready",

@@ -174,7 +174,9 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
     if not seconds:
         return {}
     ms = 1000 * np.quantile(seconds, [0.5, 0.95, 0.99])
-    return {name: round(float(value), 1) for name, value in zip(("p50", "p95", "p99"), ms, strict=True)}
+    return {
+        name: round(float(value), 1) for name, value in zip(("p50", "p95", "p99"), ms, strict=True)
+    }
 
 
 def n_trainings() -> int:
