@@ -1,6 +1,6 @@
-"""What recruiting costs, in cents: the platforms' fees, a recruitment before anyone is recruited,
-and the work that a campaign's plan needs or still needs. This is arithmetic; nothing is
-simulated."""
+"""What recruiting costs, in cents: platforms' fees, of which each channel says what it takes; a
+recruitment before anyone is recruited; and the work that a campaign's plan needs or still needs.
+This is arithmetic; nothing is simulated."""
 
 from dataclasses import dataclass
 from math import ceil

@@ -36,12 +36,13 @@ from app.recruitment.parameters import BadParameter, read_parameters
 from app.recruitment.settings import LinkSettings, link_settings
 from app.recruitment.steps import hook_secret, take_hook
 
+logger = logging.getLogger(__name__)
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=EvenRoute)
 link_pages = APIRouter(include_in_schema=False)
-logger = logging.getLogger(__name__)
 platform_pages = APIRouter(include_in_schema=False)
-Reply = TypeVar("Reply")
+# The address to which platforms send signed notifications.
 hooks = APIRouter(include_in_schema=False)
+Reply = TypeVar("Reply")
 
 
 @api.post(

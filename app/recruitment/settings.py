@@ -1,4 +1,8 @@
-"""What a requester decides about a link, the settings of every channel, and presets for panels."""
+"""What a requester decides about a link, the settings of every channel, and presets for panels.
+
+For people from other sites, a link's settings name the parameters of its address that are kept, the
+addresses that people are sent back to, and the sites that may frame its page.
+"""
 
 import re
 from dataclasses import dataclass
@@ -285,6 +289,10 @@ def _with_outcomes(address: str) -> Returns:
 
 
 _CONNECT = "https://connect.cloudresearch.com/participant/project/…/complete"
+# Panels and survey tools from which people come by a link. A new one is one more entry here.
+#
+# An entry fills a link's form. “…” stands for what the requester copies from the panel; an address
+# that still has one is refused.
 PANELS = (
     # https://www.sona-systems.com/researcher/external-study-credit-granting/
     Panel(
