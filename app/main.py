@@ -42,17 +42,9 @@ from app.operations import routes as operations
 from app.operations import violations
 from app.planning import routes as planning
 from app.recruitment import account_routes as channel_accounts
-from app.recruitment import (
-    annotator_routes,
-    erasure_routes,
-    hooks,
-    link_pages,
-    link_routes,
-    platforms,
-)
+from app.recruitment import entry_routes, link_routes
 from app.recruitment import pages as recruitment_pages
 from app.recruitment import payment_routes as payments
-from app.recruitment import planning_routes as recruiting
 from app.recruitment import routes as recruitment
 from app.recruitment.channels.registry import all_channels
 from app.results import (
@@ -117,7 +109,7 @@ def create_app() -> FastAPI:
     for router in (
         # First, as a request tries one after the other, and most are annotators'.
         annotation.api,
-        annotator_routes.api,
+        entry_routes.api,
         operations.router,
         violations.router,
         accounts.router,
@@ -141,17 +133,17 @@ def create_app() -> FastAPI:
         maps.api,
         downloads.api,
         planning.api,
-        *map(platforms.session_routes, all_channels()),
+        *map(entry_routes.session_routes, all_channels()),
         channel_accounts.api,
-        recruiting.api,
+        recruitment.planning_api,
         recruitment.api,
         payments.api,
         link_routes.api,
-        erasure_routes.api,
-        hooks.router,
-        link_pages.pages,
+        recruitment.people_api,
+        entry_routes.hooks,
+        entry_routes.link_pages,
         annotation_pages.pages,
-        platforms.pages,
+        entry_routes.platform_pages,
         recruitment_pages.pages,
         requester.api,
         settings_page.pages,

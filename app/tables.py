@@ -16,7 +16,7 @@ from app.jobs import models as jobs
 from app.operations import models as operations
 from app.operations import violations
 from app.planning import models as planning
-from app.recruitment import answers_up, default_link, lifecycle
+from app.recruitment import extras, links, service
 from app.recruitment import models as recruitment
 from app.results import dependents
 from app.results import models as results
@@ -30,9 +30,9 @@ ANSWERS = (
     announcements,
     choices,
     usages,
-    answers_up,
-    default_link,
-    lifecycle,
+    extras,
+    links,
+    service,
     dependents,
     results_service,
     writer,

@@ -35,7 +35,7 @@ from app.core.sweeps import each_apart, is_passing
 from app.jobs.service import requeue_lost_jobs
 from app.operations.clock import shorten_waits
 from app.operations.violations import forget_old_violations
-from app.recruitment.erasure import forget_old
+from app.recruitment.people import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
 from workers.pool import Pool

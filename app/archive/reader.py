@@ -30,7 +30,7 @@ from app.collections.service import image_key, require_room_of_account
 from app.core.security import new_token
 from app.core.storage import delete_below, put_object
 from app.jobs.service import request_job
-from app.recruitment.default_link import make_first_link
+from app.recruitment.links import make_first_link
 from app.results.models import Model
 from app.results.quota import require_room_for_models
 

@@ -22,7 +22,7 @@ from app.core.settings import get_settings
 from app.core.sweeps import ROWS_AT_ONCE
 from app.core.work import Backoff
 from app.jobs.models import Job
-from app.recruitment import attempts, reconcile
+from app.recruitment import reconcile, work
 from app.recruitment.models import ChannelCall, Payment, Recruitment
 from app.webhooks import delivery
 from app.webhooks.models import Delivery
@@ -84,10 +84,10 @@ def _waits() -> Iterable[Wait]:
 
 def _waits_of_platforms() -> Iterable[Wait]:
     settings = get_settings()
-    least = max(settings.claim_seconds, settings.look_seconds, attempts.LEAST_PUT_OFF)
+    least = max(settings.claim_seconds, settings.look_seconds, work.LEAST_PUT_OFF)
     for table in (ChannelCall, Payment):
-        longest = _after(table.attempts, attempts.BACKOFF, least)
-        yield Wait(table.due_at, table.state.in_(attempts.UNFINISHED), longest)
+        longest = _after(table.attempts, work.BACKOFF, least)
+        yield Wait(table.due_at, table.state.in_(work.UNFINISHED), longest)
     usual = max(settings.poll_seconds, settings.claim_seconds)
     after_failures = max(reconcile.LONGEST_WAIT, usual)
     seconds = case((Recruitment.poll_failures > 0, after_failures), else_=usual)

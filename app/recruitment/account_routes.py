@@ -1,8 +1,11 @@
 """API of a requester's platform accounts."""
 
+from datetime import datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 from sqlalchemy import select
 
 from app.accounts.api import api_router
@@ -11,14 +14,64 @@ from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.recruitment import accounts
 from app.recruitment.models import ChannelAccount
-from app.recruitment.schemas import (
-    ChannelAccountOut,
-    CheckedOut,
-    NewChannelAccount,
-    NewSecret,
-)
 
+# The name of a channel, as in `GET …/recruiting/options`.
+Platform = Annotated[str, Field(max_length=20)]
 api = api_router("/channel-accounts", "recruitment")
+
+
+class NewChannelAccount(BaseModel, extra="forbid"):
+    """A platform account to add. `secret` has `access_key_id` and `secret_access_key` for mturk, or
+    `token` for prolific. If an admin leaves it out, the server's own environment or AWS profile is
+    used."""
+
+    channel: Platform
+    name: str = Field(default="", max_length=100)
+    environment: Literal["production", "sandbox", "custom"]
+    secret: dict[str, str] | None = None
+    profile: str = Field(default="", max_length=100)
+
+
+class NewSecret(BaseModel, extra="forbid"):
+    secret: dict[str, str]
+
+
+class CheckedOut(BaseModel):
+    """What the platform reported about the account."""
+
+    balance_cents: int | None
+    currency: str
+    who: str
+    problems: list[str]
+    warnings: list[str]
+
+
+class ChannelAccountOut(BaseModel):
+    """A platform account. Its credentials are never returned."""
+
+    id: UUID
+    channel: str
+    name: str
+    environment: str
+    source: str
+    checked: CheckedOut | None
+    checked_at: datetime | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, channel_account: ChannelAccount) -> "ChannelAccountOut":
+        return cls(
+            id=channel_account.id,
+            channel=channel_account.channel,
+            name=channel_account.name,
+            environment=channel_account.environment,
+            source=channel_account.source,
+            checked=CheckedOut.model_validate(channel_account.checked)
+            if channel_account.checked
+            else None,
+            checked_at=channel_account.checked_at,
+            created_at=channel_account.created_at,
+        )
 
 
 @api.post("", status_code=201)

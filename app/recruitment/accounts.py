@@ -1,7 +1,7 @@
 """Platform accounts. Their credentials are encrypted and sent only to the platform."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,12 @@ from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
 from app.core.row_security import bypass_row_security, scope_to_account
 from app.core.security import decrypt, encrypt
-from app.recruitment.channel import ChannelError, Checked
+from app.recruitment.channel import (
+    Channel,
+    ChannelError,
+    ChannelUnavailable,
+    Checked,
+)
 from app.recruitment.channels.registry import all_channels, get_channel, open_channel
 from app.recruitment.channels.spec import ChannelSpec, Credentials
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment
@@ -223,3 +228,25 @@ def check_account(account_id: UUID, channel_account_id: UUID) -> dict[str, Any]:
         )
         channel_account.checked, channel_account.checked_at = asdict(result), datetime.now(UTC)
         return channel_account.checked
+
+
+@dataclass(frozen=True)
+class ChannelClient:
+    """Opens the channel of an account with its credentials."""
+
+    account_id: UUID
+    channel: str
+    credentials: Credentials
+
+    def open(self) -> Channel:
+        return open_channel(self.channel, self.credentials)
+
+
+def channel_client(session: Session, recruitment: Recruitment) -> ChannelClient:
+    """Return what opens the recruitment's channel. Raises ChannelUnavailable while the credentials
+    cannot be decrypted."""
+    account = session.get_one(ChannelAccount, recruitment.channel_account_id)
+    try:
+        return ChannelClient(account.account_id, recruitment.channel, credentials_of(account))
+    except EncryptedWithOtherKey as error:
+        raise ChannelUnavailable(str(error)) from error

@@ -13,20 +13,7 @@ from app.core.settings import get_settings
 from app.core.sweeps import apart
 from app.core.work import DueWork, is_newest, still_mine
 from app.recruitment import ledger, people
-from app.recruitment.attempts import (
-    UNFINISHED,
-    WRONG_KEYS_SECONDS,
-    PlatformAttempt,
-    again,
-    as_literal,
-    begin,
-    channel_client,
-    due_rows,
-    kept,
-    put_off,
-    reply_or_error,
-    with_entry,
-)
+from app.recruitment.accounts import channel_client
 from app.recruitment.channel import (
     BonusOrder,
     BonusOutcome,
@@ -38,6 +25,19 @@ from app.recruitment.channel import (
 )
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.models import Submission as Row
+from app.recruitment.work import (
+    UNFINISHED,
+    WRONG_KEYS_SECONDS,
+    PlatformAttempt,
+    again,
+    as_literal,
+    begin,
+    due_rows,
+    kept,
+    put_off,
+    reply_or_error,
+    with_entry,
+)
 
 # How often a payment that a platform may have made is looked for before a person must decide.
 LOOKS = 15

@@ -1,7 +1,8 @@
 """People who arrive from a platform. Every claim in an address is checked before it is trusted.
 
-Ids are compared with what exists on the platform, which is asked who is at work (see
-app/recruitment/platforms.py), and work is paid only after its own record names the person.
+Ids are compared with what exists on the platform, which is asked who is at work before anything is
+written (`confirm`, while no transaction is open), and work is paid only after its own record names
+the person.
 """
 
 import logging
@@ -16,14 +17,17 @@ from app.annotation import sessions
 from app.annotation.models import Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign
+from app.core.database import transaction
 from app.core.errors import Conflict, LikewiseError, NotFound
 from app.core.security import unsign
 from app.core.settings import get_settings
-from app.recruitment.bonuses import paid_settings
-from app.recruitment.calls import LINK
-from app.recruitment.channels.spec import Arrival
+from app.recruitment.accounts import channel_client
+from app.recruitment.calls import LINK, page_address
+from app.recruitment.channel import ChannelError, NotAtWork
+from app.recruitment.channels.spec import Arrival, ChannelSpec, Entry
 from app.recruitment.models import ChannelCall, Posting, Recruitment, Submission
-from app.recruitment.people import annotator_of, person_hash
+from app.recruitment.people import annotator_of, person_hash, posting_ref
+from app.recruitment.settings import paid_settings
 
 logger = logging.getLogger(__name__)
 # How long it may take until the platform shows a submission.
@@ -285,3 +289,38 @@ def _take_over(
                 "other person has returned it. Try again in a minute."
             )
         other.state = "returned"
+
+
+class PlatformSilent(LikewiseError):
+    """The platform could not be asked who this is."""
+
+    code = "platform_silent"
+    status = 503
+
+
+def confirm(spec: ChannelSpec, body: Entry) -> None:
+    """Raise EntryRefused if the platform says that this person is not at work.
+
+    If the platform cannot be asked, people are let in where its own record decides later whether
+    they are paid; they are asked again only if they are new. Elsewhere PlatformSilent is raised,
+    because otherwise nothing is known about the person.
+    """
+    arrival = spec.arrival(body)
+    with transaction() as session:
+        recruitment = recruitment_of_link(session, body.link, spec.name)
+        posting = posting_of_arrival(session, recruitment, arrival)
+        if not spec.must_confirm and is_known(session, recruitment, arrival):
+            return
+        ref, client = posting_ref(recruitment, posting), channel_client(session, recruitment)
+    try:
+        spec.confirm(client.open(), ref, body, page_address(recruitment))
+    except NotAtWork as error:
+        raise refused(recruitment, arrival, str(error), error.code or "not_at_work") from error
+    except ChannelError as error:
+        if not spec.must_confirm:
+            logger.warning("could not ask about recruitment %s: %s", recruitment.id, error)
+            return
+        raise PlatformSilent(
+            f"Likewise can't check with {spec.title} who you are at the moment. Your place is "
+            "reserved. Wait a minute and reload this page."
+        ) from error

@@ -1,10 +1,12 @@
-"""What annotators on platforms can do after their assignment: extra grids, and submitting."""
+"""What annotators can do and get at the end of their assignment: extra grids, submitting, and what
+recruitment answers to annotation (`app/annotation/hooks.py`)."""
 
 from datetime import UTC, datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.annotation import hooks
 from app.annotation.models import Assignment
 from app.annotation.schemas import BonusOut, MoreOut
 from app.annotation.sessions import (
@@ -17,11 +19,11 @@ from app.annotation.sessions import (
 )
 from app.core.database import locked
 from app.core.errors import Conflict
-from app.recruitment import ledger
+from app.recruitment import ledger, link_entry, links, parameters, payables
 from app.recruitment.channels.paid import Paid
-from app.recruitment.fees import cost_of_bonus
+from app.recruitment.costs import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
-from app.recruitment.returns import return_address
+from app.recruitment.parameters import return_address
 from app.recruitment.settings import LinkSettings, settings_model
 
 
@@ -146,3 +148,37 @@ def announce_submission(session: Session, who: AnnotatorSession) -> None:
     if is_done and not complete_unless_asked(session, who):
         raise NotPrepared("Answer the questions first.")
     who.assignment.handed_in_at = who.assignment.handed_in_at or datetime.now(UTC)
+
+
+hooks.assignment_completed.answered_by(payables.owe_for)
+hooks.assignment_screened_out.answered_by(links.free_place)
+hooks.practice_tried.answered_by(screen_out_if_failed)
+
+
+@hooks.pay_of.answered_by
+def pay_of(session: Session, assignment: Assignment) -> hooks.Pay | None:
+    """What the recruitment pays by which somebody came."""
+    if assignment.recruitment_id is None:
+        return None
+    recruitment = session.get_one(Recruitment, assignment.recruitment_id)
+    return hooks.Pay(recruitment.reward_cents, recruitment.currency)
+
+
+@hooks.offers.answered_by
+def offers_of(session: Session, who: AnnotatorSession, status: str) -> hooks.Offers:
+    """Extra grids and their bonus; behind a link what was earned, whether it lets this person
+    take on another assignment, and where it sends them."""
+    assignment = who.assignment
+    more = more_of(session, who) if status == "done" else None
+    bonus = bonus_of(session, who)
+    is_over = status in ("done", "stopped")
+    if not is_over or assignment.channel != "link" or assignment.recruitment_id is None:
+        return hooks.Offers(more, bonus)
+    link = session.get_one(Recruitment, assignment.recruitment_id)
+    return hooks.Offers(
+        more,
+        bonus,
+        payables.earned_cents(session, assignment),
+        link_entry.may_take_on(session, link, who.annotator),
+        parameters.address_at_end(session, link, assignment, status),
+    )

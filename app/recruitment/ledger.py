@@ -18,7 +18,7 @@ from app.annotation.models import Assignment
 from app.core.database import locked
 from app.core.errors import Conflict
 from app.core.events import campaign_changed
-from app.recruitment.fees import (
+from app.recruitment.costs import (
     bonus_fee,
     cost_of_bonus,
     cost_of_places,

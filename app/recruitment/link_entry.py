@@ -23,10 +23,9 @@ from app.campaigns.models import Campaign
 from app.core.database import locked
 from app.core.errors import LikewiseError, NotFound
 from app.core.security import hash_token, pseudonym, unsign
-from app.recruitment.capacity import has_place, is_at_work
+from app.recruitment.links import has_place, is_at_work
 from app.recruitment.models import Invitation, Recruitment
-from app.recruitment.parameters import Kept, keep, read_parameters
-from app.recruitment.returns import address_without_place
+from app.recruitment.parameters import Kept, address_without_place, keep, read_parameters
 from app.recruitment.settings import PERSONAL, link_settings
 
 # Refusals of people for whom there is no place, and of those who have done their share.

@@ -37,7 +37,7 @@ from app.recruitment.link_schemas import (
     PanelsOut,
 )
 from app.recruitment.models import Invitation, Payment, Recruitment
-from app.recruitment.panels import PANELS
+from app.recruitment.settings import PANELS
 
 api = api_router("/campaigns/{campaign_id}", "recruitment")
 PayableState = Literal["due", "held", "paid", "cancelled"]

@@ -10,14 +10,20 @@ from app.campaigns.links import link_address
 from app.campaigns.models import Campaign
 from app.core.fields import StrictBool, StrictInt
 from app.core.settings import get_settings
-from app.recruitment.invitations import Invited, NewAddress
-from app.recruitment.link_fields import MOST_FRAMES, MOST_PARAMETERS, KeptParameter, Returns
+from app.recruitment.invitations import BadLine, Invited, NewAddress
 from app.recruitment.links import LinkWork, panel_address
 from app.recruitment.models import Recruitment
-from app.recruitment.panels import Panel
 from app.recruitment.payables import PayableRow
-from app.recruitment.people_list import BadLine
-from app.recruitment.settings import LinkSettings, PersonForm, link_settings
+from app.recruitment.settings import (
+    MOST_FRAMES,
+    MOST_PARAMETERS,
+    KeptParameter,
+    LinkSettings,
+    Panel,
+    PersonForm,
+    Returns,
+    link_settings,
+)
 
 Access = Literal["open", "password", "listed", "single_use"]
 Password = Field(

@@ -1,24 +1,28 @@
-"""A campaign's links: creating, changing, pausing and stopping them, and their progress."""
+"""Links: making and changing them, the one that every campaign gets when it starts, and what takes
+their places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.passwords import hash_shared
 from app.accounts.service import record_audit
-from app.annotation.models import Assignment
+from app.annotation.models import Answer, Assignment
+from app.campaigns import hooks
+from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
+from app.core.clock import latest_now
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.core.security import new_token
-from app.recruitment.capacity import is_at_work, is_finished
+from app.core.settings import get_settings
 from app.recruitment.ledger import COMMITTED
 from app.recruitment.models import Invitation, Payment, Recruitment
 from app.recruitment.settings import PERSONAL, LinkSettings, checked_settings, link_settings
@@ -253,3 +257,84 @@ def _record_change(
     )  # fmt: skip
     campaign_changed(session, link.campaign_id)
     return link
+
+
+@hooks.started.answered_by
+def make_first_link(session: Session, campaign: Campaign) -> None:
+    """Create a link that is open to everyone who has it, for any number of people. The caller must
+    hold the campaign's row lock."""
+    link = Recruitment(
+        campaign_id=campaign.id,
+        channel="link",
+        name="Link",
+        link_token=campaign.link_token,
+        state="open",
+        settings=LinkSettings().model_dump(),
+        places=0,
+        reward_cents=campaign.reward_cents,
+        currency=campaign.currency,
+        opened_at=datetime.now(UTC),
+    )
+    session.add(link)
+    session.flush()
+
+
+@hooks.reward_changed.answered_by
+def follow_reward(session: Session, campaign: Campaign, before: int) -> None:
+    """Update the first link's reward after the campaign's reward has changed, unless the link has
+    its own."""
+    link = session.scalar(
+        select(Recruitment)
+        .where(Recruitment.link_token == campaign.link_token)
+        .with_for_update(key_share=True)
+    )
+    if link is not None and link.reward_cents == before:
+        link.reward_cents = campaign.reward_cents
+
+
+def is_finished() -> ColumnElement[bool]:
+    """SQL: an assignment that is done, with at least one answer."""
+    return and_(Assignment.state == "completed", Assignment.n_answered > 0)
+
+
+def is_at_the_end() -> ColumnElement[bool]:
+    """SQL: an assignment whose grids are done, and whose person has yet to answer the questions
+    that come then. They may do so later, and are paid in any case."""
+    done = Assignment.n_answered >= Assignment.target + Assignment.extra
+    over = or_(done, Assignment.grids_over_at.is_not(None))
+    return and_(Assignment.state == "open", Assignment.n_answered > 0, over)
+
+
+def is_at_work() -> ColumnElement[bool]:
+    """SQL: an open assignment with a live lease, or whose page was opened no longer ago than a
+    lease lasts, because people read instructions before they have a lease."""
+    lately = datetime.now(UTC) - timedelta(seconds=get_settings().lease_seconds)
+    leased = (
+        select(Answer.id)
+        .where(
+            Answer.assignment_id == Assignment.id,
+            Answer.state == "leased",
+            Answer.lease_expires_at > func.now(),
+        )
+        .exists()
+    )
+    came = Assignment.created_at.between(lately, latest_now())
+    here = or_(came, Assignment.seen_at > lately, leased)
+    return and_(Assignment.state == "open", Assignment.screened_out_at.is_(None), here)
+
+
+def free_place(session: Session, assignment: Assignment) -> None:
+    """Give the place of somebody who was screened out to the next person, although their page may
+    still be open. Nothing is owed to them."""
+    assignment.seen_at = None
+
+
+def has_place(session: Session, link: Recruitment) -> bool:
+    """Return whether one more person can start. This is certain only while the link's row is
+    locked."""
+    if link.places == 0:
+        return True
+    taken = select(func.count()).where(
+        Assignment.recruitment_id == link.id, or_(is_finished(), is_at_the_end(), is_at_work())
+    )
+    return (session.scalar(taken) or 0) < link.places

@@ -18,14 +18,7 @@ from app.core.events import campaign_changed
 from app.core.settings import get_settings
 from app.core.work import DueWork
 from app.recruitment import calls, ledger, people
-from app.recruitment.attempts import (
-    BACKOFF,
-    PlatformAttempt,
-    channel_client,
-    claimed_until,
-    recruitments_of,
-)
-from app.recruitment.bonuses import paid_settings
+from app.recruitment.accounts import channel_client
 from app.recruitment.channel import (
     ChannelError,
     ChannelRefused,
@@ -36,7 +29,9 @@ from app.recruitment.channel import (
 )
 from app.recruitment.channels.registry import get_channel
 from app.recruitment.models import ChannelCall, Payment, Posting, Recruitment, Submission
+from app.recruitment.settings import paid_settings
 from app.recruitment.settling import settle
+from app.recruitment.work import BACKOFF, PlatformAttempt, claimed_until, recruitments_of
 
 # Final states. A listing that is older than what is known never changes them.
 _FINAL = ("approved", "screened_out")

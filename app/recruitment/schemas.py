@@ -1,74 +1,26 @@
-"""Request and response bodies of the accounts and recruitments API. Amounts of money are in
-cents."""
+"""Request and response bodies of the recruitments API, and how they are made. Amounts of money are
+in cents."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
+from app.campaigns.models import Campaign
 from app.core.fields import StrictInt
-from app.recruitment.estimate import Estimate
+from app.recruitment import calls, ledger
+from app.recruitment.account_routes import CheckedOut, Platform
+from app.recruitment.accounts import channel_client
+from app.recruitment.channel import ChannelError
+from app.recruitment.costs import Estimate, estimate_of, posting_cost, sizes_of
 from app.recruitment.ledger import Commitments
-from app.recruitment.models import ChannelAccount, Posting
-from app.recruitment.service import MOST_PLACES
-
-# The name of a channel, as in `GET …/recruiting/options`.
-Platform = Annotated[str, Field(max_length=20)]
-
-
-class NewChannelAccount(BaseModel, extra="forbid"):
-    """A platform account to add. `secret` has `access_key_id` and `secret_access_key` for mturk, or
-    `token` for prolific. If an admin leaves it out, the server's own environment or AWS profile is
-    used."""
-
-    channel: Platform
-    name: str = Field(default="", max_length=100)
-    environment: Literal["production", "sandbox", "custom"]
-    secret: dict[str, str] | None = None
-    profile: str = Field(default="", max_length=100)
-
-
-class NewSecret(BaseModel, extra="forbid"):
-    secret: dict[str, str]
-
-
-class CheckedOut(BaseModel):
-    """What the platform reported about the account."""
-
-    balance_cents: int | None
-    currency: str
-    who: str
-    problems: list[str]
-    warnings: list[str]
-
-
-class ChannelAccountOut(BaseModel):
-    """A platform account. Its credentials are never returned."""
-
-    id: UUID
-    channel: str
-    name: str
-    environment: str
-    source: str
-    checked: CheckedOut | None
-    checked_at: datetime | None
-    created_at: datetime
-
-    @classmethod
-    def of(cls, channel_account: ChannelAccount) -> "ChannelAccountOut":
-        return cls(
-            id=channel_account.id,
-            channel=channel_account.channel,
-            name=channel_account.name,
-            environment=channel_account.environment,
-            source=channel_account.source,
-            checked=CheckedOut.model_validate(channel_account.checked)
-            if channel_account.checked
-            else None,
-            checked_at=channel_account.checked_at,
-            created_at=channel_account.created_at,
-        )
+from app.recruitment.models import ChannelAccount, Posting, Recruitment, Submission
+from app.recruitment.report import Difference, Reconciliation
+from app.recruitment.service import problems_before_opening
+from app.recruitment.settings import paid_settings
 
 
 class NewRecruitment(BaseModel, extra="forbid"):
@@ -187,15 +139,6 @@ class PlannedRequestOut(BaseModel):
     body: dict[str, Any]
 
 
-class EstimateIn(BaseModel, extra="forbid"):
-    """A plan without a platform account. `reward_cents` is the campaign's reward by default."""
-
-    channel: Platform
-    places: StrictInt = Field(ge=1, le=MOST_PLACES)
-    reward_cents: StrictInt | None = Field(default=None, ge=0, le=1_000_000)
-    settings: dict[str, Any] = Field(default_factory=dict)
-
-
 class EstimateOut(BaseModel):
     """What a recruitment costs.
 
@@ -254,41 +197,162 @@ class RecruitmentDryRunOut(BaseModel):
     warnings: list[str]
 
 
-class ChannelOptionsOut(BaseModel):
-    """What you can choose on a channel.
+class DifferenceOut(BaseModel):
+    """A difference between the ledger and the platform. `earned_cents` is set for `ours_only`: the
+    part of the reward that the completed work is worth."""
 
-    settings: a JSON schema from which a form can be made.
-    rejection_categories: the platform's rejection categories with descriptions; empty if it has
-        none.
-    least_reason: the minimum length of a rejection's reason, in characters.
-    posting, one_posting, many_postings: what the platform calls what people find there; `{n}` is
-        their number. posting_note: explains the word, if it needs that.
-    compensates: whether somebody without a submission there can be paid.
-    """
+    what: str
+    sentence: str
+    submission_id: UUID | None
+    assignment_id: UUID | None
+    payment_id: UUID | None
+    annotator: int | None
+    earned_cents: int | None
 
-    channel: Platform
-    title: str
-    currency: str
-    settings: dict[str, Any]
-    rejection_categories: dict[str, str]
-    least_reason: int
-    posting: str
-    posting_note: str
-    one_posting: str
-    many_postings: str
-    compensates: bool
+    @classmethod
+    def of(cls, difference: Difference) -> "DifferenceOut":
+        return cls(**vars(difference))
 
 
-class RecruitingOptionsOut(BaseModel):
-    """What you can choose, and what the campaign's plan suggests.
+class ReconciliationOut(BaseModel):
+    """The ledger compared with the platform as it was last checked. They agree if `differences` is
+    empty."""
 
-    places: assignments that give the remaining answers, without places that are already open.
-    minutes: how long an assignment takes.
-    """
+    recruitment_id: UUID
+    polled_at: datetime | None
+    submissions: dict[str, int]
+    payments: dict[str, int]
+    money: MoneyOut
+    differences: list[DifferenceOut]
 
-    channels: list[ChannelOptionsOut]
-    answers_wanted: int
-    places: int
-    minutes: int
-    reward_cents: int
-    grids_per_assignment: int
+    @classmethod
+    def of(cls, reconciliation: Reconciliation, recruitment: Recruitment) -> "ReconciliationOut":
+        return cls(
+            recruitment_id=reconciliation.recruitment_id,
+            polled_at=recruitment.polled_at,
+            submissions=reconciliation.submissions,
+            payments=reconciliation.payments,
+            money=MoneyOut.of(reconciliation.commitments),
+            differences=[DifferenceOut.of(difference) for difference in reconciliation.differences],
+        )
+
+
+def recruitment_out(session: Session, recruitment: Recruitment) -> RecruitmentOut:
+    """Return a recruitment with its postings and its money."""
+    postings = session.scalars(
+        select(Posting).where(Posting.recruitment_id == recruitment.id).order_by(Posting.number)
+    )
+    counts = (
+        select(Submission.state, func.count())
+        .where(Submission.recruitment_id == recruitment.id)
+        .group_by(Submission.state)
+    )
+    flagged = (
+        select(func.count())
+        .select_from(Submission)
+        .where(Submission.recruitment_id == recruitment.id, Submission.flag != "")
+    )
+    refused = calls.newest_failure(session, recruitment.id)
+    account = session.get(ChannelAccount, recruitment.channel_account_id)
+    return RecruitmentOut(
+        id=recruitment.id,
+        campaign_id=recruitment.campaign_id,
+        channel=recruitment.channel,
+        channel_account_id=recruitment.channel_account_id,
+        account_name=account.name if account else "",
+        environment=account.environment if account else "",
+        name=recruitment.name,
+        state=recruitment.state,
+        places=recruitment.places,
+        reward_cents=recruitment.reward_cents,
+        currency=recruitment.currency,
+        settings=recruitment.settings,
+        money=MoneyOut.of(ledger.commitments(session, recruitment)),
+        postings=[PostingOut.of(posting) for posting in postings],
+        submissions=dict(session.execute(counts).all()),
+        n_flagged=session.scalar(flagged) or 0,
+        polled_at=recruitment.polled_at,
+        problem=recruitment.poll_error or (refused.why if refused else ""),
+        created_at=recruitment.created_at,
+        opened_at=recruitment.opened_at,
+        stopped_at=recruitment.stopped_at,
+    )
+
+
+def dry_run_out(session: Session, recruitment: Recruitment) -> RecruitmentDryRunOut:
+    """Return what opening a draft would send to the platform, and what it would cost."""
+    settings = paid_settings(recruitment)
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    account = session.get_one(ChannelAccount, recruitment.channel_account_id)
+    postings = _planned(recruitment)
+    estimate = estimate_of(recruitment)
+    total = estimate.places_cents
+    problems = problems_before_opening(session, recruitment)
+    if recruitment.spend_limit_cents is not None and total > recruitment.spend_limit_cents:
+        problems.append("The places cost more than the spending limit. Raise it.")
+    of_account, warnings = _about_account(account, recruitment, total)
+    requests: list[PlannedRequestOut] = []
+    try:
+        requests = _requests(session, recruitment)
+    except ChannelError as error:
+        problems.append(str(error))
+    return RecruitmentDryRunOut(
+        title=settings.title or campaign.question[:128],
+        description=settings.description or campaign.question[:2000],
+        page=calls.page_address(recruitment),
+        account_name=account.name,
+        environment=account.environment,
+        postings=postings,
+        estimate=EstimateOut.of(estimate, len(postings), recruitment.currency),
+        total_cents=total,
+        limit_cents=recruitment.spend_limit_cents,
+        currency=recruitment.currency,
+        settings=recruitment.settings,
+        requests=requests,
+        problems=[*problems, *of_account],
+        warnings=warnings,
+    )
+
+
+def _requests(session: Session, recruitment: Recruitment) -> list[PlannedRequestOut]:
+    """Return the requests for the first posting. Raises ChannelError if the platform would
+    refuse."""
+    order = calls.order_of(session, recruitment, sizes_of(recruitment)[0], "0" * 32, 1)
+    planned = channel_client(session, recruitment).open().planned(order)
+    return [PlannedRequestOut(name=request.name, body=request.body) for request in planned]
+
+
+def _planned(recruitment: Recruitment) -> list[PlannedPosting]:
+    planned = []
+    for number, places in enumerate(sizes_of(recruitment), 1):
+        cost = posting_cost(recruitment.channel, recruitment.reward_cents, places)
+        planned.append(
+            PlannedPosting(
+                number=number,
+                places=places,
+                reward_cents=cost.reward_cents,
+                fee_cents=cost.fee_cents,
+                total_cents=cost.total_cents,
+            )
+        )
+    return planned
+
+
+def _about_account(
+    account: ChannelAccount, recruitment: Recruitment, total_cents: int
+) -> tuple[list[str], list[str]]:
+    """Return problems and warnings from the last check of the account."""
+    if not account.checked:
+        return [], ["This account was never checked. Check it under Account → Platforms first."]
+    checked = CheckedOut.model_validate(account.checked)
+    problems, warnings = list(checked.problems), list(checked.warnings)
+    if checked.currency and checked.currency != recruitment.currency:
+        problems.append(
+            f"The account pays in {checked.currency}, but the reward is in "
+            f"{recruitment.currency}. Set the campaign's currency to {checked.currency}."
+        )
+    elif checked.balance_cents is not None and checked.balance_cents < total_cents:
+        has = ledger.in_money(checked.balance_cents, checked.currency)
+        costs = ledger.in_money(total_cents, recruitment.currency)
+        warnings.append(f"The account had {has} when last checked, but the places cost {costs}.")
+    return problems, warnings

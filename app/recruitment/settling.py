@@ -2,24 +2,31 @@
 
 If the platform's record matches ours and the work is complete, the reward is owed. If only the
 platform has it, or it is incomplete, it is flagged but never rejected automatically. If it was
-approved on the platform, the reward is recorded and bonuses are owed.
+approved on the platform, the reward is recorded, and the bonuses that the recruitment's settings
+promise are owed.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Assignment
+from app.annotation.models import Annotator, Assignment
+from app.annotation.quality import verdict_of
+from app.campaigns.models import Campaign
 from app.recruitment import ledger
-from app.recruitment.bonuses import owe_bonuses, paid_settings
-from app.recruitment.fees import reward_of
+from app.recruitment.costs import reward_of
 from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
+from app.recruitment.settings import paid_settings
 
 # The platform eventually pays people who were asked to return a submission and did not.
 TO_RETURN = timedelta(days=3)
 COMPENSATION = "compensation"
+# The rule of the bonus for grids beyond the assignment that were not requested as extra grids:
+# their answers arrived after the assignment had ended.
+LATE = f"{ledger.EXTRA}:late"
 
 
 def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
@@ -163,3 +170,36 @@ def _cancel_reward(session: Session, row: Submission, why: str) -> None:
     if payment is not None:
         payment.state, payment.why = "cancelled", why
         row.decision, row.reason = None, ""
+
+
+def owe_bonuses(session: Session, recruitment: Recruitment, row: Submission) -> None:
+    """Record what the person of a paid submission has earned on top of the reward. The caller must
+    hold the recruitment's row lock."""
+    if row.assignment_id is None:
+        return
+    assignment = session.get_one(Assignment, row.assignment_id)
+    for bonus in bonuses_of(session, recruitment, assignment):
+        ledger.owe(session, recruitment, bonus, assignment=assignment, submission=row)
+
+
+def bonuses_of(
+    session: Session, recruitment: Recruitment, assignment: Assignment
+) -> Iterable[NewPayment]:
+    """Yield the bonuses that follow from the recruitment's settings."""
+    settings = paid_settings(recruitment)
+    beyond = min(max(0, assignment.n_answered - assignment.target), settings.extra_grids)
+    promised = min(beyond, assignment.extra)
+    # Late answers were promised to nobody, so their bonus must not hold back the promised one.
+    for rule, grids in ((ledger.EXTRA, promised), (LATE, beyond - promised)):
+        if grids and settings.extra_cents:
+            noun = "grid" if grids == 1 else "grids"
+            reason = f"{grids} extra {noun}. Thank you!"
+            yield NewPayment("bonus", rule, grids * settings.extra_cents, reason)
+    if settings.quality_cents and _is_good(session, recruitment, assignment):
+        yield NewPayment("bonus", "quality", settings.quality_cents, "For careful work. Thank you!")
+
+
+def _is_good(session: Session, recruitment: Recruitment, assignment: Assignment) -> bool:
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    annotator = session.get_one(Annotator, assignment.annotator_id)
+    return verdict_of(session, campaign, annotator) == "good"

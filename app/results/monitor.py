@@ -16,7 +16,7 @@ from app.campaigns.plan_settings import PlanSettings
 from app.jobs.models import Job
 from app.kinds import kind_of
 from app.recruitment.costs import costs_of, effort_for
-from app.recruitment.spending import spending_of
+from app.recruitment.report import spending_of
 from app.results.models import Model
 
 Unit = Literal["minute", "hour", "day"]

@@ -16,7 +16,7 @@ def forget(
     """Erase a person's MTurk or Prolific id. Their answers are kept."""
     environment.load()
     from app.core.database import transaction
-    from app.recruitment.erasure import forget_everywhere
+    from app.recruitment.people import forget_everywhere
 
     # An id typed at the prompt does not stay in the shell's history.
     named = person or typer.prompt("The platform's id of the person", hide_input=True)

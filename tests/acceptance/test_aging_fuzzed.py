@@ -40,7 +40,7 @@ def test_checks_of_recruitments_by_chance_stop_nobody_elses(
     def unreachable(*_: object) -> Any:
         raise ChannelUnavailable("Nothing is reachable in this test.")
 
-    monkeypatch.setattr("app.recruitment.attempts.open_channel", unreachable)
+    monkeypatch.setattr("app.recruitment.accounts.open_channel", unreachable)
     owner, quiet_owner = an_account("greedy@example.org"), an_account("quiet@example.org")
     campaign = a_campaign(owner)
     first = a_recruitment(owner, campaign)

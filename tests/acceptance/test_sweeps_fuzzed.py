@@ -122,7 +122,7 @@ def _without_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_reply(*_: object) -> Any:
         raise ValueError("Nothing is reachable in this test.")
 
-    monkeypatch.setattr("app.recruitment.attempts.open_channel", unreachable)
+    monkeypatch.setattr("app.recruitment.accounts.open_channel", unreachable)
     monkeypatch.setattr("app.webhooks.delivery._post", no_reply)
 
 

@@ -33,7 +33,7 @@ from app.jobs.service import (
     retry_failed_job,
 )
 from app.operations.clock import shorten_waits
-from app.recruitment.capacity import is_at_work
+from app.recruitment.links import is_at_work
 from app.recruitment.models import ChannelCall, Payment, Recruitment
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery

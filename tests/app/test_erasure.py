@@ -17,9 +17,9 @@ from app.core.database import Base, locked, transaction
 from app.core.logs import TALKATIVE, RedactingFilter
 from app.core.settings import get_settings
 from app.recruitment import ledger
-from app.recruitment.erasure import forget_old
 from app.recruitment.ledger import NewPayment
 from app.recruitment.models import Invitation, Recruitment, Submission
+from app.recruitment.people import forget_old
 from emulators.mturk.server import Emulator, running
 from likewise.cli import cli
 from testbed.builders import a_campaign, an_account, sign_in

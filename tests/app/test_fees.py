@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from app.recruitment.fees import bonus_fee, reward_fee
+from app.recruitment.costs import bonus_fee, reward_fee
 from emulators.mturk import money
 from emulators.prolific.objects import Researcher, Workspace
 from emulators.prolific.options import ACADEMIC_FEE, CORPORATE_FEE

@@ -14,8 +14,7 @@ from app.annotation.models import Annotator
 from app.campaigns.models import Campaign
 from app.campaigns.sharing import share_campaign
 from app.core.database import transaction
-from app.recruitment.panels import PANELS
-from app.recruitment.settings import LinkSettings
+from app.recruitment.settings import PANELS, LinkSettings
 from testbed.builders import an_account, an_api_token
 from tests.support.links import (
     a_link,

@@ -12,7 +12,7 @@ from app.annotation.models import Annotator, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.recruitment.models import Recruitment
-from app.recruitment.returns import return_address
+from app.recruitment.parameters import return_address
 from testbed.builders import a_campaign, an_account, an_api_token
 from tests.support.links import (
     a_link,

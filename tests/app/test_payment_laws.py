@@ -30,7 +30,7 @@ from app.campaigns.models import Campaign
 from app.core.database import locked, transaction
 from app.core.errors import Conflict
 from app.core.work import DueWork
-from app.recruitment import attempts, bonus_work, ledger, reconcile
+from app.recruitment import accounts, bonus_work, ledger, reconcile
 from app.recruitment.bonus_work import BONUSES, BonusAttempt
 from app.recruitment.channel import (
     BonusOrder,
@@ -41,7 +41,7 @@ from app.recruitment.channel import (
     PostingStatus,
     SubmissionRef,
 )
-from app.recruitment.fees import bonus_fee
+from app.recruitment.costs import bonus_fee
 from app.recruitment.models import Payment, Posting, Recruitment, Submission
 from app.recruitment.people import person_hash
 from app.recruitment.work import REWARDS, RewardAttempt
@@ -129,7 +129,7 @@ class Paying(RuleBasedStateMachine):
     @initialize(repeatable=st.booleans())
     def begin(self, repeatable: bool) -> None:
         self.platform = Platform(repeatable)
-        self.patch.setattr(attempts, "open_channel", lambda *_: self.platform)
+        self.patch.setattr(accounts, "open_channel", lambda *_: self.platform)
         self.attempts: list[RewardAttempt | BonusAttempt] = []
         recruitment = a_recruitment(
             self.owner, self.campaign, places=PLACES, reward_cents=100, spend_limit_cents=LIMIT

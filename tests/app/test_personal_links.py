@@ -8,8 +8,8 @@ from sqlalchemy import select
 
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from app.recruitment.invitations import read_people
 from app.recruitment.models import Invitation, Recruitment
-from app.recruitment.people_list import read_people
 from tests.app.test_annotation import submit
 from tests.support.links import (
     a_link,

@@ -19,8 +19,7 @@ from app.jobs.service import claim_job
 from app.planning.crowd import CrowdTraits
 from app.planning.dry_run import Point, answers_needed
 from app.planning.play import run_dry_run
-from app.recruitment.costs import costs_of, effort_of
-from app.recruitment.estimate import estimate_of
+from app.recruitment.costs import costs_of, effort_of, estimate_of
 from app.recruitment.models import Recruitment
 from learning.simulation import AttributeCrowd, FeatureCrowd, neighbours_right, true_distances
 from testbed.builders import a_campaign, a_collection, an_account, sign_in

@@ -15,8 +15,8 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.recruitment.channels.prolific.hooks import signature
 from app.recruitment.models import ChannelAccount, ChannelCall, Payment, Recruitment, Submission
-from app.recruitment.notices import hook_secret
 from app.recruitment.reconcile import LONGEST_WAIT
+from app.recruitment.steps import hook_secret
 from emulators.prolific.server import Emulator
 from testbed.builders import an_account
 from testbed.recruits import differences, look, payments

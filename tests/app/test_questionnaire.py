@@ -20,8 +20,8 @@ from app.annotation.models import (
 )
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.recruitment.erasure import forget_old
 from app.recruitment.models import Payment, Recruitment
+from app.recruitment.people import forget_old
 from app.results.questionnaires import QuestionnaireColumns
 from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_annotation import a_lease, submit

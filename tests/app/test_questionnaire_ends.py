@@ -13,8 +13,8 @@ from app.annotation.models import Annotator, Answer, Assignment, QuestionnaireRe
 from app.campaigns.models import Campaign
 from app.campaigns.questions import LikertQuestion
 from app.core.database import transaction
-from app.recruitment.erasure import forget_people, known_people
 from app.recruitment.models import Payment, Recruitment
+from app.recruitment.people import forget_people, known_people
 from app.results.answer_groups import groups_of
 from app.results.questionnaires import Replies
 from testbed.builders import an_account, sign_in

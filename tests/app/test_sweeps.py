@@ -20,13 +20,12 @@ from app.core.sweeps import each_apart
 from app.core.timestamps import EARLIEST, LATEST
 from app.jobs.models import Job
 from app.jobs.service import request_job, requeue_lost_jobs
-from app.recruitment.attempts import ChannelClient
-from app.recruitment.attempts import channel_client as speaker_as_ever
+from app.recruitment.accounts import ChannelClient
+from app.recruitment.accounts import channel_client as speaker_as_ever
 from app.recruitment.channels.spec import PlatformEvent
 from app.recruitment.models import ChannelCall, Payment, Recruitment
-from app.recruitment.notices import take_events
 from app.recruitment.reconcile import POLLS
-from app.recruitment.steps import work_once
+from app.recruitment.steps import take_events, work_once
 from app.webhooks.delivery import deliver_next
 from app.webhooks.models import Delivery
 from testbed.builders import (

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.core.database import transaction
 from app.core.work import Backoff, DueWork, WorkQueue, renewed
-from app.recruitment.attempts import ChannelClient
+from app.recruitment.accounts import ChannelClient
 from app.recruitment.channel import ChannelError, ChannelRefused
 from app.recruitment.channels.spec import Credentials
 from app.recruitment.models import ChannelCall

@@ -67,14 +67,14 @@ ALLOWED_NAMES: dict[str, set[str]] = {
     "app/recruitment/channels/spec.py": {"HandIn"},
     "app/recruitment/channels/mturk/spec.py": {"HandIn"},
     "app/recruitment/channels/prolific/spec.py": {"HandIn"},
-    "app/recruitment/returns.py": {"HandIn"},
+    "app/recruitment/parameters.py": {"HandIn"},
     "app/recruitment/link_schemas.py": {"OwedOut", "owed_cents"},
     "app/results/label_schemas.py": {"JurorOut"},
     "app/planning/schemas.py": {"foretold"},
     "app/webhooks/schemas.py": {"said"},
     "likewise/client/objects.py": {"said"},
     # Operations of the OpenAPI document are named by their functions.
-    "app/recruitment/annotator_routes.py": {"hand_in"},
+    "app/recruitment/entry_routes.py": {"hand_in"},
     "app/recruitment/link_routes.py": {"OwedOut", "list_owed", "download_owed", "mark_owed_paid"},
     # Stored in the results of dry runs.
     "app/planning/dry_run.py": {"foretold"},

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from fastapi.testclient import TestClient
 
 from app.campaigns.models import Campaign
-from app.recruitment.link_fields import Outcome
+from app.recruitment.settings import Outcome
 from tests.support.links import Json, a_link, come
 
 RETURNS: tuple[Outcome, ...] = ("completed", "screened_out", "no_consent", "over_quota")
