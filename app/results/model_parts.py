@@ -20,7 +20,8 @@ def tells(model: Model, part: str) -> bool:
 
 
 def required_insight(model: Model, part: str, contents: str) -> dict[str, Any]:
-    """Return a model's insight; raises NotFound if it lacks this part, with what that contains."""
+    """Return a model's insight. Raises NotFound if it lacks this part. contents: what the part
+    contains, for the message."""
     if not tells(model, part):
         raise NotFound(f"Model {model.version} has no {contents}.")
     assert model.insight is not None
