@@ -13,16 +13,18 @@ from learning.arrays import FloatArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
 from learning.class_vote_model import hear_classes, scaled_logs
 from learning.class_votes import as_class_votes, assured_by_class_votes, class_counts
-from learning.crowd_labels import CrowdLabels, standardised
+from learning.crowd_labels import (
+    LEAST_IN_A_REFIT,
+    LEAST_OF_A_CLASS,
+    CrowdLabels,
+    drawn_folds,
+    standardised,
+)
 from learning.features import as_features
 from learning.neucrowd import NeuCrowdClasses
 from learning.ntuplet.class_classifier import frequent_classes
 from learning.ntuplet.representation import under
 from learning.votes import MISSING, Votes
-
-# With fewer items of a class, nothing can be held out to check whether the classifier helps.
-_LEAST_OF_A_CLASS = 8
-_LEAST_IN_A_REFIT = 4
 
 
 class CrowdClasses(Estimator):
@@ -72,7 +74,7 @@ class CrowdClasses(Estimator):
             if progress is not None:
                 progress(done, self.n_folds + 1, {})
 
-        self.classifier_ = self._fitted(features, given, _LEAST_OF_A_CLASS)
+        self.classifier_ = self._fitted(features, given, LEAST_OF_A_CLASS)
         report(1)
         if self.classifier_ is None:
             prior = np.tile(_base_rates(given, self.n_classes), (len(features), 1))
@@ -109,19 +111,14 @@ class CrowdClasses(Estimator):
         self, model: NeuCrowdClasses, features: FloatArray, votes: Votes, report: Any
     ) -> FloatArray:
         """(n, K) predictions by fits that have not seen the item's votes."""
-        rng = np.random.default_rng(self.random_state)
         label = assured_by_class_votes(votes, self.n_classes).label
-        asked = rng.permutation(np.flatnonzero((votes != MISSING).any(axis=1)))
-        # Every fold has all classes if there are enough.
-        asked = asked[np.argsort(label[asked], kind="stable")]
-        folds = np.resize(np.arange(self.n_folds), len(asked))
         predicted = model.predict_proba(features)
-        for fold in range(self.n_folds):
-            unseen = asked[folds == fold]
+        folds = drawn_folds(votes, label, self.n_folds, self.random_state)
+        for fold, unseen in enumerate(folds):
             others = votes.copy()
             others[unseen] = MISSING
             again = self._fitted(
-                features, others, _LEAST_IN_A_REFIT, candidates=[model.chosen_], n_networks=1
+                features, others, LEAST_IN_A_REFIT, candidates=[model.chosen_], n_networks=1
             )
             if again is not None:
                 predicted[unseen] = again.predict_proba(features[unseen])

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from learning.arrays import FloatArray, check_count
+from learning.arrays import FloatArray, IntArray, check_count
 from learning.base import Arrays, Estimator, Progress, State
 from learning.features import as_features
 from learning.neucrowd import NeuCrowdClassifier
+from learning.ntuplet.representation import under
 from learning.vote_model import VoteModel, hear
-from learning.votes import Assured, Votes, as_votes, assured_by_votes
+from learning.votes import MISSING, Assured, Votes, as_votes, assured_by_votes
 
 # With fewer items of a class, nothing can be held out to check whether the classifier helps.
-_LEAST_OF_A_CLASS = 8
-_LEAST_IN_A_REFIT = 4
+LEAST_OF_A_CLASS = 8
+LEAST_IN_A_REFIT = 4
 
 
 class CrowdLabels(Estimator):
@@ -91,7 +92,7 @@ class CrowdLabels(Estimator):
         features: FloatArray,
         votes: Votes,
         assured: Assured,
-        least: int = _LEAST_OF_A_CLASS,
+        least: int = LEAST_OF_A_CLASS,
         **fixed: Any,
     ) -> NeuCrowdClassifier | None:
         label = assured.label[assured.known]
@@ -112,21 +113,16 @@ class CrowdLabels(Estimator):
         tell: _Steps,
     ) -> FloatArray:
         """(n,) predictions by fits that have not seen the item's votes."""
-        rng = np.random.default_rng(self.random_state)
-        asked = rng.permutation(np.flatnonzero((votes >= 0).any(axis=1)))
-        # Every fold has both labels if there are enough.
-        asked = asked[np.argsort(assured.label[asked], kind="stable")]
-        folds = np.resize(np.arange(self.n_folds), len(asked))
         predicted = model.predict_proba(features)[:, 1]
-        for fold in range(self.n_folds):
-            unseen = asked[folds == fold]
+        folds = drawn_folds(votes, assured.label, self.n_folds, self.random_state)
+        for fold, unseen in enumerate(folds):
             others = votes.copy()
             others[unseen] = -1
             again = self._fitted(
                 features,
                 others,
                 assured_by_votes(others),
-                least=_LEAST_IN_A_REFIT,
+                least=LEAST_IN_A_REFIT,
                 candidates=[model.chosen_],
                 n_networks=1,
             )
@@ -169,14 +165,8 @@ class CrowdLabels(Estimator):
         self.mean_annotator_ = (float(sensitivity), float(specificity))
         self.classifier_ = None
         if state["classifier"] is not None:
-            prefix = "classifier."
-            own = {
-                name.removeprefix(prefix): value
-                for name, value in arrays.items()
-                if name.startswith(prefix)
-            }
             self.classifier_ = NeuCrowdClassifier(**(self.classifier or {}))
-            self.classifier_._restore(own, state["classifier"])
+            self.classifier_._restore(under("classifier.", arrays), state["classifier"])
             factor, shift = state["scale"]
             self._scale = (float(factor), float(shift))
 
@@ -195,6 +185,16 @@ class _Steps:
 
 def _log_odds(chance: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(chance, 1e-6, 1 - 1e-6)), np.float64)
+
+
+def drawn_folds(
+    votes: Votes, label: IntArray, n_folds: int, random_state: int | None
+) -> list[IntArray]:
+    """The items with votes in folds that have all labels if there are enough."""
+    rng = np.random.default_rng(random_state)
+    asked = rng.permutation(np.flatnonzero((votes != MISSING).any(axis=1)))
+    asked = asked[np.argsort(label[asked], kind="stable")]
+    return [asked[fold::n_folds] for fold in range(n_folds)]
 
 
 def standardised(features: FloatArray) -> FloatArray:

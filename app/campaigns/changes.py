@@ -74,6 +74,8 @@ def _change_draft(
     defaults: dict[str, Any] = {}
     if values.get("kind", campaign.kind) != campaign.kind:
         defaults |= {"grid_size": None, "max_groups": None}
+        if campaign.question == get_kind(campaign.kind).question:
+            defaults["question"] = None
         if not get_kind(values["kind"]).asks_for_classes:
             defaults["classes"] = []
     if "classes" in values:

@@ -79,8 +79,8 @@ class CampaignPlan(BaseModel):
         title="Strategy",
         description=f"One of: {', '.join(strategy.name for strategy in all_strategies())}.",
     )
-    question: Annotated[str, Range(1, 2000, "characters", {"lines": 2})] = Field(
-        default="Which of these images belong together?",
+    question: Annotated[str | None, Range(1, 2000, "characters", {"lines": 2})] = Field(
+        default=None,
         title="Question for annotators",
         description="Shown above the images.",
     )

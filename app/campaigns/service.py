@@ -70,7 +70,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     values = plan.model_dump() | {
         "name": plan.name.strip(),
         "settings": check_settings(strategy, plan.settings),
-        "question": plan.question.strip(),
+        "question": (kind.question if plan.question is None else plan.question).strip(),
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
         "grid_size": plan.grid_size if plan.grid_size is not None else kind.grid_size,

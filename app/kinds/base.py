@@ -27,7 +27,8 @@ class Kind(ABC):
 
     title, about: for requesters.
     interface: the annotators' page for it, a folder of frontend/src/annotator/kinds/.
-    question, strategy: suggestions for a new campaign.
+    question: that of a campaign whose requester gives none, and the wizard's suggestion.
+    strategy: a suggestion for a new campaign.
     form: what strategies can learn from its answers, and which results they have.
     ballot: how votes are written as group numbers, if answers are votes.
     asks_for_classes: whether requesters name what annotators choose from.

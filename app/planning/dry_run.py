@@ -19,14 +19,7 @@ from app.strategies import get_strategy
 from app.strategies.base import Learned, LearningData
 from app.strategies.grids import FirstRound
 from learning.groupings import Groupings
-from learning.simulation import (
-    ClassCrowd,
-    Crowd,
-    TagCrowd,
-    VoteCrowd,
-    neighbours_right,
-    true_distances,
-)
+from learning.simulation import BallotCrowd, Crowd, neighbours_right, true_distances
 
 NEIGHBOURS = 10
 # For a larger collection, this many of its images are simulated. The answers needed grow with the
@@ -153,7 +146,7 @@ def _answer(
 
 def _measure(crowd: Crowd) -> Callable[[Learned], NDArray[np.float64]]:
     """Return a function that tells (N,) how right a model is on each image."""
-    if isinstance(crowd, VoteCrowd | ClassCrowd | TagCrowd):
+    if isinstance(crowd, BallotCrowd):
         truth = crowd.truth
 
         def labels_right(learned: Learned) -> NDArray[np.float64]:

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.collections.models import Image
 from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
 from app.kinds import kind_of
 from app.results.class_labels import Classified, class_insight, classified, read_class_labels
+from app.results.images import all_images
 from app.results.models import Model
 from learning.aggregation import METHODS
 
@@ -33,13 +32,7 @@ def class_labels_csv(session: Session, campaign: Campaign, model: Model) -> Iter
     labels = read_class_labels(campaign, model)
     names = kind_of(campaign).group_names
     chosen, sureness = labels.chosen(), labels.sureness
-    query = (
-        select(Image)
-        .where(Image.collection_id == campaign.collection_id, Image.position < len(labels))
-        .order_by(Image.position)
-        .execution_options(yield_per=1000)
-    )
-    for image in session.scalars(query):
+    for image in all_images(session, campaign, len(labels)):
         at = image.position
         row = classified(labels, image, chosen[at], float(sureness[at]))
         group = sum(1 << k for k in row.labels) if labels.can_have_several else row.labels[0]

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from app.campaigns.models import Campaign
 from app.results.class_labels import Classified, GoldClasses
 from app.results.explore_schemas import ShownImage
-from app.results.label_schemas import ReliabilityBin
+from app.results.label_schemas import ReliabilityBin, expected_quality
 from app.results.models import Model
 from app.strategies.class_labels import ClassLabels
 
@@ -35,10 +35,7 @@ class ClassifiedOut(ShownImage):
 
     @classmethod
     def of_classified(cls, classified: Classified, classes: list[str]) -> "ClassifiedOut":
-        fields = {name: value for name, value in vars(classified).items() if name != "image"}
-        names = [classes[number] for number in classified.labels]
-        shown = ShownImage.of(classified.image).model_dump()
-        return cls(**shown, **{**fields, "labels": names})
+        return cls.of_row(classified, labels=[classes[number] for number in classified.labels])
 
 
 class ClassVoterOut(BaseModel):
@@ -118,22 +115,13 @@ class ClassQualityOut(BaseModel):
         labels: ClassLabels,
         gold: GoldClasses,
     ) -> "ClassQualityOut":
-        metrics = model.metrics
         counts = labels.chosen().sum(axis=0).tolist()
         by_class = insight["expected_by_class"]
         return cls(
-            version=model.version,
-            features=insight["features"],
-            has_classifier=insight["has_classifier"],
+            **expected_quality(model, insight),
             several=labels.can_have_several,
             n_images=len(labels),
-            n_contested=round(metrics["contested"]),
             n_unlabelled=int(np.sum(~labels.chosen().any(axis=1))),
-            votes_per_image=metrics["votes_per_image"],
-            expected_right=metrics["expected_right"],
-            expected_balanced=metrics["expected_balanced"],
-            gain_of_next_grid=metrics["gain_of_next_grid"],
-            enough=insight["enough"],
             classes=[
                 ClassOut(name=name, n_images=count, expected_right=right)
                 for name, count, right in zip(campaign.classes, counts, by_class, strict=True)

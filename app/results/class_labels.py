@@ -3,23 +3,22 @@ annotators' quality. `app/results/labels.py` is the same for yes and no."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.campaigns.models import Campaign, Grid
+from app.campaigns.models import Campaign
 from app.collections.models import Image
-from app.core.errors import InvalidInput, NotFound
-from app.core.storage import get_object
-from app.kinds import kind_of
+from app.core.errors import InvalidInput
+from app.results.images import remaining_at
+from app.results.labelled_images import filtered, known_groups
+from app.results.model_parts import no_longer_stored, read_arrays, required_insight, tells
 from app.results.models import Model
 from app.strategies.class_labels import ClassLabels
-from app.strategies.labels import FILE, SURE
+from app.strategies.labels import FILE
+from learning.aggregation import METHODS
 from learning.class_ballots import on_off
 
 Order = Literal["surest", "contested", "position"]
@@ -72,36 +71,22 @@ class GoldClasses:
 
 
 def tells_class_labels(model: Model) -> bool:
-    return model.insight is not None and "voters" in model.insight
+    return tells(model, "voters")
 
 
 def class_insight(model: Model) -> dict[str, Any]:
     """Return what a model says about classes and annotators; raises NotFound if it has none."""
-    if not tells_class_labels(model):
-        raise NotFound(f"Model {model.version} has no classes.")
-    assert model.insight is not None
-    return model.insight
-
-
-@lru_cache(maxsize=4)
-def _stored(artifact_key: str, model_id: UUID) -> ClassLabels:
-    # A model and its files never change.
-    return ClassLabels.from_bytes(get_object(f"{artifact_key}/{FILE}"))
+    return required_insight(model, "voters", "classes")
 
 
 def read_class_labels(campaign: Campaign, model: Model) -> ClassLabels:
     """Read the labels; raises NotFound if the model has none, or its file is missing or does not
     match the campaign."""
     class_insight(model)
-    try:
-        labels = _stored(model.artifact_key, model.id)
-        if len(labels) > campaign.n_images or labels.n_classes != len(campaign.classes):
-            raise ValueError(f"{labels.n_classes} classes of {len(labels)} images")
-        return labels
-    except (FileNotFoundError, ValueError) as error:
-        raise NotFound(
-            f"The labels of the images in model {model.version} are no longer in storage."
-        ) from error
+    labels = read_arrays(ClassLabels, FILE, campaign, model, "labels")
+    if labels.n_classes != len(campaign.classes):
+        raise no_longer_stored(model, "labels")
+    return labels
 
 
 def class_number(campaign: Campaign, name: str) -> int:
@@ -133,26 +118,17 @@ def chosen_positions(
         positions = np.arange(len(labels))
     if number is not None:
         positions = positions[labels.chosen()[positions, number] == has_label]
-    if asked is not None:
-        positions = positions[(labels.answers[positions] > 0) == asked]
-    if contested is not None:
-        positions = positions[(labels.sureness[positions] < SURE) == contested]
-    return positions
+    return filtered(labels, positions, asked, contested)
 
 
 def classified_at(
     session: Session, campaign: Campaign, labels: ClassLabels, positions: Sequence[int]
 ) -> list[Classified]:
     """Return the images at these positions, in this order; deleted ones are omitted."""
-    query = select(Image).where(
-        Image.collection_id == campaign.collection_id, Image.position.in_(positions)
-    )
-    by_position = {image.position: image for image in session.scalars(query)}
     chosen, sureness = labels.chosen(), labels.sureness
     return [
-        classified(labels, by_position[position], chosen[position], float(sureness[position]))
-        for position in positions
-        if position in by_position
+        classified(labels, image, chosen[image.position], float(sureness[image.position]))
+        for image in remaining_at(session, campaign, positions)
     ]
 
 
@@ -162,7 +138,7 @@ def classified(
     at = image.position
     by_votes = {
         name: None if np.isnan(values[at]).any() else _rounded(values[at])
-        for name in ("majority", "dawid_skene", "glad")
+        for name in METHODS
         for values in [getattr(labels, name)]
     }
     return Classified(
@@ -183,11 +159,8 @@ def _rounded(values: NDArray[np.float64]) -> list[float]:
 
 
 def read_gold_classes(session: Session, campaign: Campaign, labels: ClassLabels) -> GoldClasses:
-    """Return how good the labels are on images of gold and practice grids. Models do not learn from
-    answers to these grids, but the images may be in other grids as well."""
-    known = _known_groups(session, campaign, len(labels))
-    positions = np.array(sorted(known), np.int64)
-    groups = np.array([known[position] for position in positions.tolist()], np.int64)
+    """Return how good the labels are on images with known answers."""
+    positions, groups = known_groups(session, campaign, len(labels))
     truth = _as_chosen(labels, groups)
     given = labels.chosen()[positions]
     by_prior = labels.chosen(labels.prior)[positions]
@@ -219,18 +192,3 @@ def _share_right(truth: NDArray[np.bool_], given: NDArray[np.bool_], labels: Cla
 def _known_class(truth: NDArray[np.bool_], given: NDArray[np.bool_]) -> KnownClass:
     n, n_given, both = int(truth.sum()), int(given.sum()), int((truth & given).sum())
     return KnownClass(n, both / n_given if n_given else None, both / n if n else None)
-
-
-def _known_groups(session: Session, campaign: Campaign, n_images: int) -> dict[int, int]:
-    query = select(Grid.images, Grid.truth).where(
-        Grid.campaign_id == campaign.id,
-        Grid.role.in_(("gold", "practice")),
-        Grid.truth.is_not(None),
-    )
-    n_groups = kind_of(campaign).n_groups(campaign.max_groups)
-    return {
-        image: group
-        for images, truth in session.execute(query)
-        for image, group in zip(images, truth or [], strict=True)
-        if 0 <= group < n_groups and image < n_images
-    }

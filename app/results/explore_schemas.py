@@ -1,7 +1,7 @@
 """Bodies of the API of strips, evidence, comparison and clusterings."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -21,6 +21,11 @@ Name = Annotated[str, Field(max_length=MOST_NAME)]
 Algorithm = Literal["k-means", "ward", "average"]
 
 
+class RowOfImage(Protocol):
+    @property
+    def image(self) -> Image: ...
+
+
 class ShownImage(BaseModel):
     image: int
     url: str
@@ -30,6 +35,13 @@ class ShownImage(BaseModel):
     @classmethod
     def of(cls, image: Image) -> "ShownImage":
         return cls(**_shown(image))
+
+    @classmethod
+    def of_row(cls, row: RowOfImage, **others: object) -> Self:
+        """Return an image with the fields of a row of results about it. others: fields that
+        replace the row's or that it does not have."""
+        fields = {name: value for name, value in vars(row).items() if name != "image"}
+        return cls(**{**_shown(row.image), **fields, **others})
 
 
 def _shown(image: Image) -> dict[str, object]:

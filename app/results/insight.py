@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.collections.models import Image
-from app.core.errors import Conflict, InvalidInput, NotFound
+from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
+from app.results.model_parts import required_insight, tells
 from app.results.models import Model
 from app.results.service import get_model, read_map
 from app.strategies import get_strategy
@@ -124,7 +125,7 @@ def set_focus_images(session: Session, campaign: Campaign, images: list[int]) ->
 
 
 def tells_attributes(model: Model) -> bool:
-    return model.insight is not None and "attributes" in model.insight
+    return tells(model, "attributes")
 
 
 def finds_no_agreement(model: Model) -> bool:
@@ -135,10 +136,7 @@ def finds_no_agreement(model: Model) -> bool:
 
 
 def _required_insight(model: Model) -> dict[str, Any]:
-    if not tells_attributes(model):
-        raise NotFound(f"Model {model.version} has no information about attributes or annotators.")
-    assert model.insight is not None
-    return model.insight
+    return required_insight(model, "attributes", "information about attributes or annotators")
 
 
 def is_ordered(attribute: dict[str, Any]) -> bool:

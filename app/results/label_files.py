@@ -5,15 +5,14 @@ Columns are those of docs/exports.md, in its order; new ones come last.
 
 from collections.abc import Iterator
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.collections.models import Image
 from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
 from app.results.class_label_files import class_labels_csv, class_voters_csv
 from app.results.class_labels import tells_class_labels
+from app.results.images import all_images
 from app.results.labels import labelled, read_labels, tells_labels, vote_insight
 from app.results.models import Model
 from learning.aggregation import METHODS
@@ -48,13 +47,7 @@ def labels_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[s
     if not tells_labels(model):
         return
     labels = read_labels(campaign, model)
-    query = (
-        select(Image)
-        .where(Image.collection_id == campaign.collection_id, Image.position < len(labels))
-        .order_by(Image.position)
-        .execution_options(yield_per=1000)
-    )
-    for image in session.scalars(query):
+    for image in all_images(session, campaign, len(labels)):
         labelled_image = labelled(labels, image)
         by = ["" if (value := getattr(labelled_image, name)) is None else value for name in METHODS]
         yield csv_line(

@@ -28,8 +28,7 @@ class LabelOut(ShownImage):
 
     @classmethod
     def of_labelled(cls, labelled: Labelled) -> "LabelOut":
-        fields = {name: value for name, value in vars(labelled).items() if name != "image"}
-        return cls(**ShownImage.of(labelled.image).model_dump(), label=labelled.label, **fields)
+        return cls.of_row(labelled, label=labelled.label)
 
 
 class JurorOut(BaseModel):
@@ -82,6 +81,17 @@ class GoldOut(BaseModel):
     classifier: ScoresOut | None
 
 
+def expected_quality(model: Model, insight: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the quality of labels that do not depend on the form of the votes."""
+    figures = ("votes_per_image", "expected_right", "expected_balanced", "gain_of_next_grid")
+    return {
+        "version": model.version,
+        "n_contested": round(model.metrics["contested"]),
+        **{name: model.metrics[name] for name in figures},
+        **{name: insight[name] for name in ("features", "has_classifier", "enough")},
+    }
+
+
 class LabelQualityOut(BaseModel):
     """Expected quality of the labels. `expected_right`: share of correct labels;
     `expected_balanced`: mean of the shares of correct labels among images that show it and among
@@ -107,19 +117,10 @@ class LabelQualityOut(BaseModel):
     def of(
         cls, model: Model, insight: Mapping[str, Any], n_images: int, gold: Gold
     ) -> "LabelQualityOut":
-        metrics = model.metrics
         return cls(
-            version=model.version,
-            features=insight["features"],
-            has_classifier=insight["has_classifier"],
+            **expected_quality(model, insight),
             n_images=n_images,
-            n_yes=round(metrics["yes_share"] * n_images),
-            n_contested=round(metrics["contested"]),
-            votes_per_image=metrics["votes_per_image"],
-            expected_right=metrics["expected_right"],
-            expected_balanced=metrics["expected_balanced"],
-            gain_of_next_grid=metrics["gain_of_next_grid"],
-            enough=insight["enough"],
+            n_yes=round(model.metrics["yes_share"] * n_images),
             reliability=[ReliabilityBin(**figures) for figures in insight["reliability"]],
             gold=GoldOut(
                 n_yes=gold.n_yes,

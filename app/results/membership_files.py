@@ -5,13 +5,12 @@ Columns are those of docs/exports.md, in its order; new ones come last.
 
 from collections.abc import Iterator
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.collections.models import Image
 from app.core.cells import csv_line
 from app.core.spreadsheets import neutral
+from app.results.images import all_images
 from app.results.models import Model
 from app.results.own_clusters import (
     cluster_insight,
@@ -53,13 +52,7 @@ def memberships_csv(session: Session, campaign: Campaign, model: Model) -> Itera
         return
     memberships = read_memberships(campaign, model)
     stored = stored_clusters(session, model)
-    query = (
-        select(Image)
-        .where(Image.collection_id == campaign.collection_id, Image.position < len(memberships))
-        .order_by(Image.position)
-        .execution_options(yield_per=1000)
-    )
-    for image in session.scalars(query):
+    for image in all_images(session, campaign, len(memberships)):
         member = member_of(memberships, image)
         name = stored[member.cluster]["name"] if member.cluster < len(stored) else ""
         second = "" if member.second_cluster is None else member.second_cluster

@@ -60,4 +60,4 @@ def list_memberships(
     positions = own_clusters.chosen_positions(memberships, order, cluster, asked)
     part = paging.slice(0, lambda start, n: positions[start : start + n].tolist())
     members = own_clusters.members_at(session, campaign, memberships, part)
-    return paging.page([MembershipOut.of_member(member) for member in members])
+    return paging.page([MembershipOut.of_row(member) for member in members])

@@ -8,7 +8,6 @@ from pydantic import BaseModel
 from app.collections.models import Image
 from app.results.explore_schemas import ShownImage
 from app.results.models import Model
-from app.results.own_clusters import Member
 
 Interval = tuple[float, float]
 
@@ -23,11 +22,6 @@ class MembershipOut(ShownImage):
     second_cluster: int | None
     second_probability: float
     asked: bool
-
-    @classmethod
-    def of_member(cls, member: Member) -> "MembershipOut":
-        fields = {name: value for name, value in vars(member).items() if name != "image"}
-        return cls(**ShownImage.of(member.image).model_dump(), **fields)
 
 
 class OwnClusterOut(BaseModel):

@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +12,9 @@ from sqlalchemy.orm import Session
 from app.annotation.bundles import images_at
 from app.campaigns.models import Campaign
 from app.collections.models import Image
-from app.core.errors import InvalidInput, NotFound
-from app.core.storage import get_object
+from app.core.errors import InvalidInput
 from app.results.clusterings import described_answers, described_clusters
+from app.results.model_parts import read_arrays, required_insight, tells
 from app.results.models import Clustering, Model
 from app.strategies.memberships import FILE, Memberships
 from learning.clusters import matched
@@ -117,35 +115,18 @@ def stored_clusters(session: Session, model: Model) -> list[dict[str, Any]]:
 
 def cluster_insight(model: Model) -> dict[str, Any]:
     """Return what a model says about its own clusters; raises NotFound if it has none."""
-    if not tells_clusters(model):
-        raise NotFound(f"Model {model.version} has no clusters of its own.")
-    assert model.insight is not None
-    return model.insight
+    return required_insight(model, "clusters", "clusters of its own")
 
 
 def tells_clusters(model: Model) -> bool:
-    return model.insight is not None and "clusters" in model.insight
-
-
-@lru_cache(maxsize=4)
-def _stored(artifact_key: str, model_id: UUID) -> Memberships:
-    # A model and its files never change.
-    return Memberships.from_bytes(get_object(f"{artifact_key}/{FILE}"))
+    return tells(model, "clusters")
 
 
 def read_memberships(campaign: Campaign, model: Model) -> Memberships:
     """Read the memberships; raises NotFound if the model has none, or its file is missing or does
     not match the images."""
     cluster_insight(model)
-    try:
-        memberships = _stored(model.artifact_key, model.id)
-        if len(memberships) > campaign.n_images:
-            raise ValueError(f"memberships of {len(memberships)} images, not {campaign.n_images}")
-        return memberships
-    except (FileNotFoundError, ValueError) as error:
-        raise NotFound(
-            f"The clusters of the images in model {model.version} are no longer in storage."
-        ) from error
+    return read_arrays(Memberships, FILE, campaign, model, "clusters")
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ archive under other keys.
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+
+from app.strategies.stored_arrays import StoredArrays
 
 if TYPE_CHECKING:
     from learning.groupings import Groupings
@@ -37,7 +37,7 @@ class AnswerAttribute(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerAttributes:
+class AnswerAttributes(StoredArrays):
     """One row for each answer that was learned from, ascending by key.
 
     key: (A,) uint64, see `answer_key`.
@@ -45,6 +45,7 @@ class AnswerAttributes:
     probability: (A,) float32 of this attribute, or of none.
     """
 
+    contents: ClassVar[str] = "answers' attributes"
     key: NDArray[np.uint64]
     attribute: NDArray[np.int16]
     probability: NDArray[np.float32]
@@ -69,27 +70,10 @@ class AnswerAttributes:
         probability = round(float(self.probability[row]), 4)
         return AnswerAttribute(None if number == NONE else number, probability)
 
-    def to_bytes(self) -> bytes:
-        return save({column: getattr(self, column) for column in COLUMNS})
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
-        try:
-            arrays = load(data)
-            rows = cls(**{column: arrays[column] for column in COLUMNS})
-        except (SafetensorError, KeyError) as error:
-            raise ValueError(f"not a file of answers' attributes: {error}") from error
-        for column, kind in zip(COLUMNS, "uif", strict=True):
-            values = getattr(rows, column)
-            if values.shape != (len(rows),) or values.dtype.kind != kind:
-                raise ValueError(f"{column} is {values.dtype} of shape {values.shape}")
-        if not ((rows.probability >= 0) & (rows.probability <= 1)).all():
+    def _check(self) -> None:
+        self._check_columns((len(self),), {"key": "u", "attribute": "i"})
+        if not ((self.probability >= 0) & (self.probability <= 1)).all():
             raise ValueError("probabilities must be between 0 and 1")
-        return rows
-
-
-COLUMNS = tuple(column.name for column in fields(AnswerAttributes))
 
 
 def answer_key(annotator: int, images: Sequence[int], groups: Sequence[int]) -> int:

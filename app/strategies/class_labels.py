@@ -1,20 +1,20 @@
 """A file with the class or the labels of every image of a campaign with classes, according to the
 votes and a model. `app/strategies/labels.py` is the same for yes and no."""
 
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+
+from app.strategies.stored_arrays import StoredArrays
 
 # A class with fewer expected images than this has no share of its own in the balanced quality.
 LEAST_EXPECTED = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class ClassLabels:
+class ClassLabels(StoredArrays):
     """One row per image, by position, and one column for each of K classes.
 
     several: (1,) int64: 1 if an image can have several classes, 0 if it has one.
@@ -27,6 +27,7 @@ class ClassLabels:
     unsure: (N,) int64 numbers of annotators who saw an image but did not answer about it.
     """
 
+    contents: ClassVar[str] = "classes"
     several: NDArray[np.int64]
     probability: NDArray[np.float64]
     prior: NDArray[np.float64]
@@ -105,29 +106,9 @@ class ClassLabels:
         one with most votes is first."""
         return np.lexsort((np.arange(len(self)), -self.answers, self.sureness))
 
-    def to_bytes(self) -> bytes:
-        return save(
-            {column.name: np.ascontiguousarray(getattr(self, column.name)) for column in COLUMNS}
-        )
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
-        try:
-            arrays = load(data)
-            labels = cls(**{column.name: arrays[column.name] for column in COLUMNS})
-        except (SafetensorError, KeyError) as error:
-            raise ValueError(f"not a file of classes: {error}") from error
-        shape = labels.probability.shape
+    def _check(self) -> None:
+        shape = self.probability.shape
         if len(shape) != 2 or shape[1] < 2:
             raise ValueError(f"probability is of shape {shape}")
-        expected = {"several": (1,), "answers": shape[:1], "unsure": shape[:1]}
-        for column in COLUMNS:
-            array = getattr(labels, column.name)
-            kind = "i" if column.name in (*expected, "votes") else "f"
-            if array.shape != expected.get(column.name, shape) or array.dtype.kind != kind:
-                raise ValueError(f"{column.name} is {array.dtype} of shape {array.shape}")
-        return labels
-
-
-COLUMNS = fields(ClassLabels)
+        shapes = {"several": (1,), "answers": shape[:1], "unsure": shape[:1]}
+        self._check_columns(shape, dict.fromkeys([*shapes, "votes"], "i"), shapes)

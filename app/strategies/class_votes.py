@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from app.strategies.base import LearningData, Progress
 from app.strategies.class_labels import ClassLabels
 from app.strategies.labels import SURE
+from app.strategies.votes_insight import by_tenths, gain_of_grid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +52,10 @@ class ClassResult:
         """Return metrics of the labels, with the same meaning as those of yes and no
         (app/strategies/votes_insight.py). `expected_balanced` is the mean over classes."""
         labels = self.labels
-        best = np.sort(np.maximum(self.gain, 0.0))[::-1][:grid_size]
         return {
             "expected_right": labels.expected_right(),
             "expected_balanced": _mean(labels.expected_by_class(), labels.expected_right()),
-            "gain_of_next_grid": float(best.sum()),
+            "gain_of_next_grid": gain_of_grid(self.gain, grid_size),
             "votes_per_image": float(labels.answers.mean()),
             "contested": float((labels.sureness < SURE).sum()),
             **self._classifier_scores(),
@@ -92,14 +92,9 @@ class ClassResult:
         asked = self.labels.answers > 0
         prior = self.labels.prior[asked].ravel()
         share = (self.labels.votes[asked] / self.labels.answers[asked, None]).ravel()
-        bins = np.minimum((prior * 10).astype(int), 9)
         return [
-            {
-                "probability": round(float(prior[bins == place].mean()), 6),
-                "vote_share": round(float(share[bins == place].mean()), 6),
-                "n_images": int((bins == place).sum()),
-            }
-            for place in np.unique(bins).tolist()
+            {"probability": round(mean, 6), "vote_share": round(voted, 6), "n_images": n}
+            for mean, voted, n in by_tenths(prior, share)
         ]
 
 

@@ -1,12 +1,12 @@
 """A file with the label of every image of a select campaign, according to the votes and a model."""
 
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+
+from app.strategies.stored_arrays import StoredArrays
 
 FILE = "labels.safetensors"
 # An image is contested if the probability of its label is below this.
@@ -14,7 +14,7 @@ SURE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class Labels(StoredArrays):
     """One row per image, by position.
 
     probability: (N,) float64 of yes, by model and votes.
@@ -23,6 +23,7 @@ class Labels:
     yes, no, unsure: (N,) int64 numbers of votes.
     """
 
+    contents: ClassVar[str] = "labels"
     probability: NDArray[np.float64]
     prior: NDArray[np.float64]
     majority: NDArray[np.float64]
@@ -63,25 +64,5 @@ class Labels:
         doubt = -np.abs(self.probability - 0.5)
         return np.lexsort((np.arange(len(self)), -self.n_votes, -doubt))
 
-    def to_bytes(self) -> bytes:
-        return save(
-            {column.name: np.ascontiguousarray(getattr(self, column.name)) for column in COLUMNS}
-        )
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
-        try:
-            arrays = load(data)
-            labels = cls(**{column.name: arrays[column.name] for column in COLUMNS})
-        except (SafetensorError, KeyError) as error:
-            raise ValueError(f"not a file of labels: {error}") from error
-        for column in COLUMNS:
-            array = getattr(labels, column.name)
-            kind = "i" if column.name in ("yes", "no", "unsure") else "f"
-            if array.shape != (len(labels),) or array.dtype.kind != kind:
-                raise ValueError(f"{column.name} is {array.dtype} of shape {array.shape}")
-        return labels
-
-
-COLUMNS = fields(Labels)
+    def _check(self) -> None:
+        self._check_columns((len(self),), {"yes": "i", "no": "i", "unsure": "i"})

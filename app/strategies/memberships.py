@@ -1,20 +1,19 @@
 """The cluster of every image of a campaign according to the model, with its probability."""
 
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
+from app.strategies.stored_arrays import StoredArrays
 from learning.clusters import largest_first
 
 FILE = "memberships.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
-class Memberships:
+class Memberships(StoredArrays):
     """One row per image, by position. Clusters are numbered from the largest.
 
     cluster, second: (N,) int64; second is -1 if there is only one cluster.
@@ -22,6 +21,7 @@ class Memberships:
     asked: (N,) bool, whether an answer that was learned from shows the image.
     """
 
+    contents: ClassVar[str] = "memberships"
     cluster: NDArray[np.int64]
     probability: NDArray[np.float64]
     second: NDArray[np.int64]
@@ -39,33 +39,10 @@ class Memberships:
         """Return (N,) positions, the least certain image first."""
         return np.lexsort((np.arange(len(self)), self.probability))
 
-    def to_bytes(self) -> bytes:
-        return save(
-            {column.name: np.ascontiguousarray(getattr(self, column.name)) for column in COLUMNS}
-        )
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
-        try:
-            arrays = load(data)
-            memberships = cls(**{column.name: arrays[column.name] for column in COLUMNS})
-        except (SafetensorError, KeyError) as error:
-            raise ValueError(f"not a file of memberships: {error}") from error
-        memberships._check()
-        return memberships
-
     def _check(self) -> None:
-        kinds = {"cluster": "i", "second": "i", "asked": "b"}
-        for column in COLUMNS:
-            array = getattr(self, column.name)
-            if array.shape != (len(self),) or array.dtype.kind != kinds.get(column.name, "f"):
-                raise ValueError(f"{column.name} is {array.dtype} of shape {array.shape}")
+        self._check_columns((len(self),), {"cluster": "i", "second": "i", "asked": "b"})
         if len(self) and (self.cluster.min() < 0 or not np.isfinite(self.probability).all()):
             raise ValueError("clusters must be numbered from 0 and probabilities be finite")
-
-
-COLUMNS = fields(Memberships)
 
 
 def memberships_of(

@@ -30,11 +30,10 @@ def metrics_of(
     held_out_auc: the classifier's AUC on images whose votes it had not seen.
     """
     sure = labels.sureness
-    best = np.sort(np.maximum(gain, 0.0))[::-1][:grid_size]
     return {
         "expected_right": float(sure.mean()),
         "expected_balanced": _balanced(labels.probability),
-        "gain_of_next_grid": float(best.sum()),
+        "gain_of_next_grid": gain_of_grid(gain, grid_size),
         "votes_per_image": float(labels.n_votes.mean()),
         "yes_share": float((labels.probability > 0.5).mean()),
         "contested": float((sure < SURE).sum()),
@@ -97,19 +96,32 @@ def reliability(labels: Labels, sensitivity: float, specificity: float) -> list[
     1978), if the votes contain more than errors.
     """
     informedness = sensitivity + specificity - 1
+
+    def corrected(share: float) -> float:
+        if informedness <= LEAST_INFORMEDNESS:
+            return share
+        return float(np.clip((share - 1 + specificity) / informedness, 0, 1))
+
     asked = labels.n_votes > 0
-    prior = labels.prior[asked]
-    share = labels.yes[asked] / labels.n_votes[asked]
-    bins = np.minimum((prior * 10).astype(int), 9)
+    tenths = by_tenths(labels.prior[asked], labels.yes[asked] / labels.n_votes[asked])
     return [
-        {
-            "probability": round(float(prior[bins == place].mean()), 6),
-            "yes_share": _rounded(
-                np.clip((share[bins == place].mean() - 1 + specificity) / informedness, 0, 1)
-                if informedness > LEAST_INFORMEDNESS
-                else share[bins == place].mean()
-            ),
-            "n_images": int((bins == place).sum()),
-        }
-        for place in np.unique(bins)
+        {"probability": _rounded(prior), "yes_share": _rounded(corrected(share)), "n_images": n}
+        for prior, share, n in tenths
+    ]
+
+
+def gain_of_grid(gain: NDArray[np.float64], grid_size: int) -> float:
+    """Return how many labels a grid of the images with the highest gain is expected to correct."""
+    return float(np.sort(np.maximum(gain, 0.0))[::-1][:grid_size].sum())
+
+
+def by_tenths(
+    probability: NDArray[np.float64], share: NDArray[np.float64]
+) -> list[tuple[float, float, int]]:
+    """Return the mean probability, the mean share and the number of values of each tenth of the
+    probability that has some."""
+    bins = np.minimum((probability * 10).astype(int), 9)
+    return [
+        (float(probability[here].mean()), float(share[here].mean()), int(here.sum()))
+        for here in (bins == place for place in np.unique(bins))
     ]

@@ -3,7 +3,7 @@ calibrated on held-out items, and one on the features themselves, as far as that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,24 +14,22 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
-from learning.base import Arrays, Estimator, Progress, State
+from learning.base import Arrays, Progress, State
 from learning.class_votes import as_class_votes, assured_by_class_votes
 from learning.features import as_features
-from learning.ntuplet.classifier import CANDIDATES
-from learning.ntuplet.products import FloatArray32, Prepared
-from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd, under
+from learning.ntuplet.ensemble import PLAIN_STRENGTHS, SHARES, Ensemble
+from learning.ntuplet.products import Prepared
+from learning.ntuplet.representation import NeuCrowd
 from learning.votes import Assured
 
-# Inverse strengths of the regularisation that are tried, in the embedding and on the features.
+# Inverse strengths of the regularisation that are tried in the embedding.
 _STRENGTHS = 10.0 ** np.arange(-3, 4)
-_PLAIN_STRENGTHS = 10.0 ** np.arange(-4, 1)
-_SHARES = (0.0, 0.5, 1.0)
 # A class with fewer items with votes cannot be learned; its probability is that of a smoothed
 # count.
 LEAST_OF_A_CLASS = 2
 
 
-class NeuCrowdClasses(Estimator):
+class NeuCrowdClasses(Ensemble):
     """NeuCrowd for K classes. The representation (`learning.ntuplet.representation.NeuCrowd`) takes
     the classes as anchors in turn, with negatives of all other classes; on top is multinomial
     logistic regression. As in `NeuCrowdClassifier`, a few networks with different held-out items
@@ -82,9 +80,11 @@ class NeuCrowdClasses(Estimator):
         check_count("n_networks", self.n_networks)
         features = as_features(X)
         assured = self._learnable(as_class_votes(votes, self.n_classes), len(features))
-        chosen_from = [dict(candidate) for candidate in self.candidates or CANDIDATES]
+        chosen_from = self._chosen_from()
         seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.n_networks)
         models = [self._model(candidate, int(seeds[0])) for candidate in chosen_from]
+        for model in models:
+            model._check_parameters()
         done, total = 0, len(models) + self.n_networks - 1
         prepared: dict[int, Prepared] = {}
 
@@ -107,10 +107,6 @@ class NeuCrowdClasses(Estimator):
         self._take([trials[best], *others])
         self.smoothing_ = self.n_classes / (float(assured.known.sum()) + self.n_classes)
         return self
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """(n, n_networks * e) positions in the embeddings. Raises NotFittedError, ValueError."""
-        return np.concatenate([self._places(inputs) for inputs in self._inputs(X)])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, K) probabilities. Raises NotFittedError, ValueError."""
@@ -176,23 +172,13 @@ class NeuCrowdClasses(Estimator):
             return _Trial(model, planes, none, 0.0, float("inf"))
         plain = none
         if self.regression:
-            plain = fitted_planes(inputs, fitted, self.n_classes, _PLAIN_STRENGTHS)
+            plain = fitted_planes(inputs, fitted, self.n_classes, PLAIN_STRENGTHS)
         losses = {
             share: fitted.loss((1 - share) * planes.margin + share * plain.margin)
-            for share in (_SHARES if self.regression else _SHARES[:1])
+            for share in (SHARES if self.regression else SHARES[:1])
         }
         share = min(losses, key=lambda key: losses[key])
         return _Trial(model, planes, plain, share, losses[share])
-
-    def _model(self, candidate: Mapping[str, Any], seed: int) -> NeuCrowd:
-        given = {**(self.parameters or {}), **candidate}
-        unknown = sorted(set(given) - set(NeuCrowd().get_params()))
-        if unknown:
-            raise ValueError(f"NeuCrowd has no parameter {unknown[0]!r}")
-        fixed = {"validation_fraction": self.validation_fraction, "random_state": seed}
-        model = NeuCrowd(**{**fixed, **given})
-        model._check_parameters()
-        return model
 
     def _take(self, trials: list[_Trial]) -> None:
         """The mean of their calibrated log-probabilities."""
@@ -206,30 +192,13 @@ class NeuCrowdClasses(Estimator):
             axis=0,
         )
 
-    def _inputs(self, X: ArrayLike) -> Iterator[FloatArray32]:
-        """The networks' inputs in blocks that stay in the cache."""
-        self._check_fitted("coef_")
-        common = self.representations_[0].prepared_
-        features = as_features(X, len(common.mean))
-        for start in range(0, len(features), ROWS_AT_ONCE):
-            yield common(features[start : start + ROWS_AT_ONCE])
-
-    def _places(self, inputs: FloatArray32) -> FloatArray:
-        return np.hstack([model.embedded(inputs) for model in self.representations_])
-
     def _learned(self) -> tuple[Arrays, State]:
-        arrays: Arrays = {
+        arrays, representations = self._saved_networks()
+        arrays |= {
             "coef": self.coef_,
             "plain_coef": self.plain_coef_,
             "intercept": self.intercept_,
         }
-        representations: list[State] = []
-        for number, model in enumerate(self.representations_):
-            own, state = model._learned()
-            # All networks share one conversion of the features.
-            kept = {key: own[key] for key in own if not number or not key.startswith("prepared.")}
-            arrays |= {f"representations.{number}.{name}": value for name, value in kept.items()}
-            representations.append({"parameters": model.get_params(deep=False), "state": state})
         return arrays, {
             "representations": representations,
             "share": self.share_,
@@ -239,21 +208,11 @@ class NeuCrowdClasses(Estimator):
         }
 
     def _restore(self, arrays: Arrays, state: State) -> None:
-        first = under("representations.0.", arrays)
-        common = {name: value for name, value in first.items() if name.startswith("prepared.")}
-        self.representations_ = []
-        for number, saved in enumerate(state["representations"]):
-            model = NeuCrowd(**saved["parameters"])
-            own = under(f"representations.{number}.", arrays)
-            model._restore({**common, **own}, saved["state"])
-            self.representations_.append(model)
+        self._restore_networks(arrays, state["representations"])
         self.coef_, self.plain_coef_ = arrays["coef"], arrays["plain_coef"]
         self.intercept_ = arrays["intercept"]
         self.share_, self.smoothing_ = float(state["share"]), float(state["smoothing"])
         self.chosen_, self.losses_ = state["chosen"], state["losses"]
-
-    def _check_fitted(self, attribute: str = "coef_") -> None:
-        super()._check_fitted(attribute)
 
 
 def frequent_classes(assured: Assured, least: int) -> IntArray:

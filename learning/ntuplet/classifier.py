@@ -3,7 +3,7 @@ one on the features themselves, as far as that helps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,27 +12,15 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
-from learning.base import Arrays, Estimator, Progress, State
-from learning.features import as_features
-from learning.ntuplet.products import FloatArray32, Prepared
+from learning.base import Arrays, Progress, State
+from learning.ntuplet.ensemble import PLAIN_STRENGTHS, SHARES, Ensemble
+from learning.ntuplet.products import Prepared
 from learning.ntuplet.regression import STRENGTHS, Line, fitted_line, log_loss
-from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd, under
+from learning.ntuplet.representation import ROWS_AT_ONCE, NeuCrowd
 from learning.votes import Assured
 
-# Settings of the regression on the features, of which there are many.
-_PLAIN_STRENGTHS = 10.0 ** np.arange(-4, 1)
-# Its share in the answer: if few items have votes, features may be better than a representation.
-_SHARES = (0.0, 0.5, 1.0)
-# All features may be informative, or some, or few, alone or only in pairs. Held-out items decide.
-CANDIDATES: tuple[dict[str, Any], ...] = (
-    {"l2": 0.1, "feature_sparsity": 0.0},
-    {"l2": 0.1, "feature_sparsity": 1.0},
-    {"l2": 0.03, "feature_sparsity": 3.0},
-    {"l2": 0.01, "feature_sparsity": 0.0, "products": 300},
-)
 
-
-class NeuCrowdClassifier(Estimator):
+class NeuCrowdClassifier(Ensemble):
     """NeuCrowd with the parameters that are best on held-out items, and logistic regression.
 
     A few networks, each with different held-out items, answer together: their log-odds, each
@@ -77,7 +65,7 @@ class NeuCrowdClassifier(Estimator):
         """Fit as NeuCrowd.fit does. Also raises ValueError for candidates with parameters that are
         not NeuCrowd's."""
         check_count("n_networks", self.n_networks)
-        chosen_from = [dict(candidate) for candidate in self.candidates or CANDIDATES]
+        chosen_from = self._chosen_from()
         seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.n_networks)
         models = [self._model(candidate, int(seeds[0])) for candidate in chosen_from]
         # All candidates are checked before the first is fitted.
@@ -113,10 +101,6 @@ class NeuCrowdClassifier(Estimator):
         self.probability_ = self.predict_proba(X)[:, 1]
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """(n, n_networks * e) positions in the embeddings. Raises NotFittedError, ValueError."""
-        return np.concatenate([self._places(inputs) for inputs in self._inputs(X)])
-
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """(n, 2) probabilities of no and yes. Raises NotFittedError, ValueError."""
         margins = []
@@ -131,28 +115,9 @@ class NeuCrowdClassifier(Estimator):
         yes = expit(np.concatenate(margins))
         return np.stack([1 - yes, yes], axis=1)
 
-    def _inputs(self, X: ArrayLike) -> Iterator[FloatArray32]:
-        """The networks' inputs in blocks that stay in the cache."""
-        self._check_fitted("coef_")
-        common = self.representations_[0].prepared_
-        features = as_features(X, len(common.mean))
-        for start in range(0, len(features), ROWS_AT_ONCE):
-            yield common(features[start : start + ROWS_AT_ONCE])
-
-    def _places(self, inputs: FloatArray32) -> FloatArray:
-        return np.hstack([model.embedded(inputs) for model in self.representations_])
-
     def predict(self, X: ArrayLike) -> IntArray:
         """(n,) 1 if yes is more likely. Raises NotFittedError, ValueError."""
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)
-
-    def _model(self, candidate: Mapping[str, Any], seed: int) -> NeuCrowd:
-        given = {**(self.parameters or {}), **candidate}
-        unknown = sorted(set(given) - set(NeuCrowd().get_params()))
-        if unknown:
-            raise ValueError(f"NeuCrowd has no parameter {unknown[0]!r}")
-        fixed = {"validation_fraction": self.validation_fraction, "random_state": seed}
-        return NeuCrowd(**{**fixed, **given})
 
     def _take(self, trials: list[_Trial]) -> None:
         """The mean of their calibrated log-odds."""
@@ -174,20 +139,12 @@ class NeuCrowdClassifier(Estimator):
         )
 
     def _learned(self) -> tuple[Arrays, State]:
-        arrays: Arrays = {
+        arrays, representations = self._saved_networks()
+        arrays |= {
             "coef": self.coef_,
             "plain_coef": self.plain_coef_,
             "probability": self.probability_,
         }
-        representations: list[State] = []
-        for number, model in enumerate(self.representations_):
-            its, state = model._learned()
-            if number:
-                its = {
-                    name: value for name, value in its.items() if not name.startswith("prepared.")
-                }
-            arrays |= {f"representations.{number}.{name}": value for name, value in its.items()}
-            representations.append({"parameters": model.get_params(deep=False), "state": state})
         return arrays, {
             "representations": representations,
             "intercept": self.intercept_,
@@ -197,17 +154,7 @@ class NeuCrowdClassifier(Estimator):
         }
 
     def _restore(self, arrays: Arrays, state: State) -> None:
-        self.representations_ = []
-        for number, saved in enumerate(state["representations"]):
-            model = NeuCrowd(**saved["parameters"])
-            common = {
-                name: value
-                for name, value in under("representations.0.", arrays).items()
-                if name.startswith("prepared.")
-            }
-            own = under(f"representations.{number}.", arrays)
-            model._restore({**common, **own}, saved["state"])
-            self.representations_.append(model)
+        self._restore_networks(arrays, state["representations"])
         self.coef_, self.intercept_ = arrays["coef"], float(state["intercept"])
         # Models saved before the regression on the features was added have none.
         n_inputs = self.representations_[0].prepared_.n_inputs
@@ -215,9 +162,6 @@ class NeuCrowdClassifier(Estimator):
         self.share_ = float(state.get("share", 0.0))
         self.probability_ = arrays["probability"]
         self.chosen_, self.losses_ = state["chosen"], state["losses"]
-
-    def _check_fitted(self, attribute: str = "coef_") -> None:
-        super()._check_fitted(attribute)
 
 
 @dataclass(frozen=True)
@@ -243,7 +187,7 @@ def _trial(model: NeuCrowd, held_out: BoolArray, plain: Line) -> _Trial:
         share: log_loss(
             (1 - share) * line.margin + share * plain.margin, label[held_out], sure[held_out]
         )
-        for share in (_SHARES if plain.coef.any() else _SHARES[:1])
+        for share in (SHARES if plain.coef.any() else SHARES[:1])
     }
     share = min(losses, key=lambda strength: losses[strength])
     return _Trial(model, line, plain, share, losses[share])
@@ -261,4 +205,4 @@ def _plain_line(
         for start in range(0, len(features), ROWS_AT_ONCE)
     ]
     inputs = np.concatenate(parts).astype(np.float64)
-    return fitted_line(inputs, assured.label, assured.assurance, held_out, _PLAIN_STRENGTHS)
+    return fitted_line(inputs, assured.label, assured.assurance, held_out, PLAIN_STRENGTHS)

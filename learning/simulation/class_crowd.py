@@ -7,15 +7,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.arrays import BoolArray, FloatArray, IntArray, check_count, check_index_range
+from learning.arrays import FloatArray, IntArray, check_count, check_index_range
 from learning.class_ballots import NONE, masks_of
-from learning.simulation.answers import MOST_GROUPS, SimulatedAnswer, check_request
+from learning.simulation.ballot_crowd import (
+    BallotCrowd,
+    SkilledCrowd,
+    drawn_errors,
+    drawn_guessers,
+)
 
 # Of an annotator's errors, the share that goes to the class that is most similar.
 _TWIN_SHARE = 0.7
 
 
-class ClassCrowd:
+class ClassCrowd(BallotCrowd):
     """Annotators who each have a confusion matrix (Dawid and Skene 1979).
 
     truth: (N,) class; confusion: (W, K, K) probability of each class (last axis) that an annotator
@@ -53,115 +58,37 @@ class ClassCrowd:
         check_count("n_annotators", n_annotators)
         check_count("n_classes", n_classes, minimum=2)
         rng = np.random.default_rng(random_state)
-        shape = (n_annotators, n_classes)
-        wrong = rng.beta(6 * noise + 1e-9, 6 * (1 - noise) + 1e-9, shape)
+        wrong = drawn_errors(rng, noise, (n_annotators, n_classes))
         confusion = np.empty((n_annotators, n_classes, n_classes))
         for number in range(n_classes):
             confusion[:, number] = wrong[:, number, None] * _where_errors_go(number, n_classes)
             confusion[:, number, number] = 1 - wrong[:, number]
-        guesses = rng.permutation(n_annotators)[: round(guessing * n_annotators)]
-        confusion[guesses] = 1 / n_classes
+        confusion[drawn_guessers(rng, guessing, n_annotators)] = 1 / n_classes
         return cls(truth, confusion, random_state=random_state)
-
-    @property
-    def n_images(self) -> int:
-        return len(self.truth)
 
     @property
     def n_annotators(self) -> int:
         return len(self.confusion)
 
-    def answer(
-        self,
-        annotator: int,
-        images: ArrayLike,
-        max_groups: int = MOST_GROUPS,
-        n_bins: int | None = None,
-    ) -> SimulatedAnswer:
-        """Classes of one grid, whatever `max_groups` and `n_bins` are; an annotator always gives an
-        image the same class. Raises ValueError for an unknown annotator or image."""
-        shown = check_request(self, annotator, images, max_groups)
-        classes = [self._class_of(annotator, int(image)) for image in shown]
-        return SimulatedAnswer(np.array(classes, np.int64), [], None)
-
-    def _class_of(self, annotator: int, image: int) -> int:
-        rng = np.random.default_rng([self.random_state, annotator, image])
+    def _group_of(self, annotator: int, image: int, rng: np.random.Generator) -> int:
         if rng.random() < self.unsure:
             return NONE
         chances = self.confusion[annotator, self.truth[image]]
         return int(rng.choice(len(chances), p=chances))
 
 
-class TagCrowd:
+class TagCrowd(SkilledCrowd):
     """Annotators who decide on each label separately, with a sensitivity and a specificity.
 
     truth: (N, L) bool; sensitivity, specificity: (W, L) share of right decisions on images that
     have a label, and on the rest. Raises ValueError for shares outside 0..1.
     """
 
-    def __init__(
-        self,
-        truth: ArrayLike,
-        sensitivity: ArrayLike,
-        specificity: ArrayLike,
-        random_state: int = 0,
-    ) -> None:
-        self.truth: BoolArray = np.asarray(truth, np.bool_)
-        self.sensitivity: FloatArray = np.asarray(sensitivity, np.float64)
-        self.specificity: FloatArray = np.asarray(specificity, np.float64)
-        self.random_state = random_state
-        for name in ("sensitivity", "specificity"):
-            share = getattr(self, name)
-            if share.ndim != 2 or share.shape[1:] != self.truth.shape[1:]:
-                raise ValueError(f"{name} must be (W, {self.truth.shape[1:]}), got {share.shape}")
-            if not ((share >= 0) & (share <= 1)).all():
-                raise ValueError(f"{name} must be in 0..1, got {share}")
-
-    @classmethod
-    def of_people(
-        cls,
-        truth: ArrayLike,
-        n_annotators: int,
-        noise: float = 0.1,
-        guessing: float = 0.0,
-        random_state: int = 0,
-    ) -> Self:
-        """A crowd with a mean error of `noise`, which varies between annotators and labels (beta
-        distributed), and of which a share `guessing` chooses at random."""
-        check_count("n_annotators", n_annotators)
-        shows = np.asarray(truth, np.bool_)
-        rng = np.random.default_rng(random_state)
-        shape = (2, n_annotators, shows.shape[1])
-        wrong = rng.beta(6 * noise + 1e-9, 6 * (1 - noise) + 1e-9, shape)
-        wrong[:, rng.permutation(n_annotators)[: round(guessing * n_annotators)]] = 0.5
-        return cls(shows, 1 - wrong[0], 1 - wrong[1], random_state)
-
-    @property
-    def n_images(self) -> int:
-        return len(self.truth)
-
-    @property
-    def n_annotators(self) -> int:
-        return len(self.sensitivity)
-
-    def answer(
-        self,
-        annotator: int,
-        images: ArrayLike,
-        max_groups: int = MOST_GROUPS,
-        n_bins: int | None = None,
-    ) -> SimulatedAnswer:
-        """Masks of one grid, whatever `max_groups` and `n_bins` are; an annotator always gives an
-        image the same labels. Raises ValueError for an unknown annotator or image."""
-        shown = check_request(self, annotator, images, max_groups)
-        on = np.array([self._labels_of(annotator, int(image)) for image in shown])
-        return SimulatedAnswer(masks_of(on.reshape(len(shown), -1)), [], None)
-
-    def _labels_of(self, annotator: int, image: int) -> BoolArray:
-        rng = np.random.default_rng([self.random_state, annotator, image])
+    def _group_of(self, annotator: int, image: int, rng: np.random.Generator) -> int:
         shows = self.truth[image]
         right = np.where(shows, self.sensitivity[annotator], self.specificity[annotator])
-        return np.asarray(shows == (rng.random(len(shows)) < right), np.bool_)
+        has = shows == (rng.random(len(shows)) < right)
+        return int(masks_of(has[None])[0])
 
 
 def _where_errors_go(number: int, n_classes: int) -> FloatArray:

@@ -12,6 +12,7 @@ from app.accounts.models import Account, AuditEvent
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Collection
 from app.core.database import transaction
+from app.kinds import Kind, all_kinds, get_kind
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 
 
@@ -37,6 +38,36 @@ def test_defaults_come_from_kind_and_strategy(client: TestClient, owner: Account
     assert (campaign["grid_size"], campaign["max_groups"], campaign["rounds"]) == (20, 4, 5)
     assert campaign["settings"]["beta"] == 4.0
     assert reply.headers["location"] == f"/api/v1/campaigns/{campaign['id']}"
+
+
+@pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.name)
+def test_a_campaign_without_a_question_gets_that_of_its_kind(
+    client: TestClient, owner: Account, kind: Kind
+) -> None:
+    plan = {
+        "kind": kind.name,
+        "strategy": kind.strategy,
+        "grid_size": kind.grid_size,
+        "classes": ["red", "blue"] if kind.asks_for_classes else [],
+    }
+    collection = a_collection(owner)
+    for without in ({}, {"question": None}):
+        reply = create(client, collection, **plan, **without)
+        assert reply.status_code == 201, reply.text
+        assert reply.json()["question"] == kind.question
+    own = create(client, collection, **plan, question=" Which? ")
+    assert own.json()["question"] == "Which?"
+
+
+def test_a_draft_of_another_kind_keeps_a_question_of_its_own(
+    client: TestClient, owner: Account
+) -> None:
+    collection = a_collection(owner)
+    other = {"kind": "select", "strategy": "neucrowd"}
+    for given, expected in (({}, get_kind("select").question), ({"question": "Why?"}, "Why?")):
+        campaign = create(client, collection, **given).json()
+        changed = client.patch(f"/api/v1/campaigns/{campaign['id']}", json=other)
+        assert changed.json()["question"] == expected
 
 
 @pytest.mark.parametrize(

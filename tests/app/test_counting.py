@@ -21,7 +21,7 @@ from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign, set_annotation
 from app.core.database import transaction
-from app.recruitment.erasure import forget_people
+from app.recruitment.people import forget_people
 from testbed.builders import a_campaign, a_collection, an_account, reloaded
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.invariants import broken_invariants

@@ -20,9 +20,9 @@ from testbed.builders import a_collection, an_account
 from testbed.servers import Servers
 from testbed.system import wait_until
 from tests.conftest import settings_over, used_here
-from tests.setup.test_migrations import alembic, query
 from tests.setup.test_up import a_data_folder, command
 from tests.support.backups import Members, changed, members_of, rewritten, with_sums
+from tests.support.migrations import alembic, query
 
 
 @pytest.fixture(scope="module")

@@ -1,78 +1,27 @@
 """Migrations: they agree with the models, and run down and up on a database that holds data."""
 
 import os
-import subprocess
-import sys
 import uuid
-from typing import Any, LiteralString
 
-import psycopg
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import text, update
+from sqlalchemy import update
 
 from app.campaigns.known import practice_grid
-from app.campaigns.links import link_address
 from app.campaigns.models import Campaign
 from app.core import database
 from app.core.database import transaction
-from app.recruitment.links import LinkPlan, make_link
 from app.recruitment.models import ChannelCall
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 from app.tables import metadata
 from testbed.builders import a_campaign, a_recruitment, an_account, reloaded
-from testbed.servers import ROOT, Servers
+from testbed.servers import Servers
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.conftest import forget_settings
 from tests.support.answer_files import bring, by_colour
-from tests.support.questions import AGE, answer_age
-
-
-def alembic(url: str, *arguments: str) -> str:
-    """Run alembic on a database; returns what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "alembic", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def migrate(url: str, direction: str, revision: str) -> None:
-    """Run alembic on the database that this process works with."""
-    database.get_engine().dispose()
-    alembic(url, direction, revision)
-
-
-def query(url: str, statement: LiteralString) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://")) as connection:
-        return connection.execute(statement).fetchall()
-
-
-def tables(url: str) -> set[str]:
-    rows = query(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-    return {str(row[0]) for row in rows}
-
-
-def settings(url: str) -> dict[str, object]:
-    """Those of the only campaign."""
-    [(stored,)] = query(url, "SELECT settings FROM campaign")
-    return dict(stored)
-
-
-def rounds(url: str) -> list[tuple[Any, ...]]:
-    """Number, state, answers and answers wanted of each."""
-    return query(url, "SELECT number, state, n_answers, n_wanted FROM round ORDER BY number")
-
-
-def answers(url: str) -> list[tuple[Any, ...]]:
-    return query(url, "SELECT id, grid_id, state, groups FROM answer ORDER BY id")
+from tests.support.migrations import alembic, answers, migrate, query, rounds, settings, tables
 
 
 def test_models_and_migrations_agree(environment: dict[str, str]) -> None:
@@ -333,75 +282,3 @@ def test_0018_renames_what_a_channel_call_asks_for_and_keeps_the_calls(
     assert query(url, "SELECT id, deed, state FROM channel_call ORDER BY id") == before
     migrate(url, "upgrade", "head")
     assert query(url, "SELECT id, action, state FROM channel_call ORDER BY id") == before
-
-
-def test_downgrading_0023_leaves_links_that_the_release_before_can_read(
-    client: TestClient,
-) -> None:
-    url = os.environ["DATABASE_URL"]
-    owner = an_account()
-    campaign = a_campaign(owner)
-    known = {
-        "parameters": [{"name": "id"}, {"name": "source"}],
-        "person": "id",
-        "returns": {"completed": "https://panel.example.org/?id={id}"},
-        "framed_by": ["https://panel.example.org"],
-        "per_device": 2,
-    }
-    with transaction() as session:
-        link = make_link(session, owner, campaign.id, LinkPlan(settings=known))
-        address = link_address(link.link_token, "").removeprefix("/a/")
-    body = {"link": address, "annotator_key": "browser-00000001", "query": "id=7&source=class"}
-    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
-    assert query(url, "SELECT values FROM link_parameters") == [({"source": "class"},)]
-    migrate(url, "downgrade", "0022")
-    settings = query(url, "SELECT settings FROM recruitment WHERE name = 'Link' ORDER BY id")
-    assert settings[-1] == ({"access": "open", "per_device": 2},)
-    migrate(url, "upgrade", "head")
-    assert query(url, "SELECT count(*) FROM link_parameters") == [(0,)]
-    # Whoever comes again does so by their browser, as on any link.
-    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
-
-
-def test_0025_goes_down_and_up_with_people_who_answered(
-    client: TestClient, environment: dict[str, str]
-) -> None:
-    url = environment["DATABASE_URL"]
-    campaign = a_campaign(annotation={"questions_before": [AGE]})
-    answer_age(client, a_session(client, campaign), 30)
-    answer_age(client, a_session(client, campaign, "annotator-000002"), 17)
-    states = "SELECT state FROM assignment ORDER BY created_at"
-    assert query(url, states) == [("open",), ("screened_out",)]
-    migrate(url, "downgrade", "0022")
-    assert query(url, states) == [("open",), ("returned",)]
-    assert "questionnaire" not in tables(url)
-    migrate(url, "upgrade", "head")
-    assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(0,)]
-    # Replies are gone with the tables, so that people are asked again.
-    answer_age(client, a_session(client, campaign), 30)
-    assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(1,)]
-
-
-def test_0024_finds_the_names_of_classes_again(environment: dict[str, str]) -> None:
-    url = environment["DATABASE_URL"]
-    a_campaign(kind="classify", strategy="neucrowd", classes=["cat", "dog"])
-    migrate(url, "downgrade", "0023")
-    named = "SELECT column_name FROM information_schema.columns WHERE table_name = 'campaign'"
-    assert ("classes",) not in query(url, named)
-    migrate(url, "upgrade", "head")
-    assert query(url, "SELECT classes FROM campaign") == [(["cat", "dog"],)]
-    assert "campaign_classes_of_0024" not in tables(url)
-
-
-def test_0026_keeps_what_was_recruited_on_a_newer_channel(environment: dict[str, str]) -> None:
-    url = environment["DATABASE_URL"]
-    owner = an_account()
-    a_recruitment(owner, a_campaign(owner), "prolific")
-    with transaction() as session:
-        session.execute(text("UPDATE recruitment SET channel = 'board' WHERE channel <> 'link'"))
-        session.execute(text("UPDATE channel_account SET channel = 'board'"))
-    on_board = "SELECT count(*) FROM recruitment WHERE channel = 'board'"
-    migrate(url, "downgrade", "0025")
-    assert query(url, on_board) == [(1,)]
-    migrate(url, "upgrade", "head")
-    assert query(url, on_board) == [(1,)]

@@ -29,7 +29,7 @@ from testbed.servers import ROOT, Servers
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.conftest import settings_over, used_here
-from tests.setup.test_migrations import alembic
+from tests.support.migrations import alembic
 
 FIRST = ROOT / "tests" / "support" / "first_schema"
 # What later schemas settle in another way: a full round is closed before its model is there.

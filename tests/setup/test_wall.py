@@ -19,7 +19,7 @@ from app.tables import metadata
 from testbed.builders import a_campaign, an_account, sign_in
 from testbed.servers import Servers
 from tests.conftest import forget_settings
-from tests.setup.test_migrations import alembic, migrate, query
+from tests.support.migrations import alembic, migrate, query
 from tests.support.row_security import as_requester
 
 

@@ -12,3 +12,13 @@ export interface Mark {
   readonly look: Look;
   readonly colour: number | string;
 }
+
+/** What a click can give to an image, where that is the same in every grid. */
+export interface Choice {
+  readonly name: string;
+  readonly colour: number | string;
+  /** Without one, its number distinguishes it. */
+  readonly icon?: IconName;
+  /** How many images have it. */
+  readonly count: number;
+}

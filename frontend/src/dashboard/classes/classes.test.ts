@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ClassVoter } from '../../api/types';
-import {
-  concernsFirst,
-  distribution,
-  goldSentence,
-  labelText,
-  mostConfused,
-  queryOf,
-  votesText,
-} from './classes';
+import { concernsFirst } from '../labelled/labelled';
+import { distribution, goldSentence, labelText, mostConfused, queryOf, votesText } from './classes';
 
 const names = ['cat', 'dog', 'neither'];
 const aVoter = (annotator: number, n_votes: number, right: number): ClassVoter => ({
@@ -58,7 +51,8 @@ describe('an annotator', () => {
 
   it('comes first who is right least often, and last with few votes', () => {
     const voters = [aVoter(0, 50, 0.9), aVoter(1, 3, 0.1), aVoter(2, 50, 0.5)];
-    expect(concernsFirst(voters).map(({ annotator }) => annotator)).toEqual([2, 0, 1]);
+    const first = concernsFirst(voters, ({ right }) => right);
+    expect(first.map(({ annotator }) => annotator)).toEqual([2, 0, 1]);
   });
 });
 

@@ -1,27 +1,21 @@
 /** Labels of campaigns with classes, in words and figures. */
 import type { Classified, ClassQuality, ClassVoter } from '../../api/types';
+import { countsText, type Filter, partOf } from '../labelled/labelled';
 
 export type Tab = 'surest' | 'contested';
 
-export interface Filter {
-  tab: Tab;
+export interface ClassFilter extends Filter<Tab> {
   /** Only images with this label; null: all. */
   label: string | null;
-  /** Voted on, or not; null: either. */
-  asked: boolean | null;
 }
 
-const AT_ONCE = 48;
-
 /** The query of a part of the list. */
-export function queryOf({ tab, label, asked }: Filter, after: string | null) {
+export function queryOf({ tab, label, asked }: ClassFilter, after: string | null) {
   return {
+    ...partOf(asked, after),
     order: tab,
-    limit: AT_ONCE,
     label: label ?? undefined,
-    asked: asked ?? undefined,
     contested: tab === 'contested' ? true : undefined,
-    after: after ?? undefined,
   };
 }
 
@@ -36,14 +30,14 @@ export function votesText(
   names: readonly string[],
   several: boolean,
 ): string {
-  const counted = votes
+  const counts = votes
     .map((count, k) => [count, names[k] ?? ''] as const)
-    .filter(([count]) => count > 0)
-    .sort(([a], [b]) => b - a)
-    .map(([count, name]) => `${count} ${name}`);
-  if (several && answers > 0) counted.unshift(`${answers} ${answers === 1 ? 'answer' : 'answers'}`);
-  if (unsure > 0) counted.push(`${unsure} unsure`);
-  return counted.length > 0 ? counted.join(' · ') : 'no votes';
+    .sort(([a], [b]) => b - a);
+  return countsText([
+    [several ? answers : 0, answers === 1 ? 'answer' : 'answers'],
+    ...counts,
+    [unsure, 'unsure'],
+  ]);
 }
 
 export interface Share {
@@ -80,14 +74,6 @@ export function mostConfused(
   );
   const [most] = pairs.sort((a, b) => b.share - a.share);
   return most && most.share >= 0.15 ? most : null;
-}
-
-export const LEAST_VOTES = 20;
-
-/** Those who are right least often first; those with too few votes last. */
-export function concernsFirst(voters: readonly ClassVoter[]): ClassVoter[] {
-  const few = ({ n_votes }: ClassVoter) => Number(n_votes < LEAST_VOTES);
-  return [...voters].sort((a, b) => few(a) - few(b) || a.right - b.right);
 }
 
 /** What is known of the labels on known answers. */

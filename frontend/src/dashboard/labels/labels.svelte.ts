@@ -1,51 +1,18 @@
-/** What the shown model tells of labels, and part of the labelled images. */
-import { modelApi, reply, type ModelApi } from '../../api/client';
+/** What the shown model says about yes and no, and part of the labelled images. */
+import type { ModelApi } from '../../api/client';
 import type { Label, LabelQuality } from '../../api/types';
-import { RequestState } from '../../lib/request.svelte';
-import { queryOf, type Filter } from './labels';
+import type { Filter } from '../labelled/labelled';
+import { LabelledImages } from '../labelled/labelled.svelte';
+import { queryOf, type Tab } from './labels';
 
-export class Labelled {
-  quality = $state.raw<LabelQuality | null>(null);
-  images = $state.raw<Label[]>([]);
-  filter = $state.raw<Filter>({ tab: 'ranked', asked: null });
-  next = $state.raw<string | null>(null);
-  /** The list belongs to the filter; false while another is on its way. */
-  current = $state(false);
-  readonly request = new RequestState();
-  private api: ModelApi | null = null;
-  private version = 0;
+export class Labelled extends LabelledImages<LabelQuality, Label, Tab> {
+  filter = $state.raw<Filter<Tab>>({ tab: 'ranked', asked: null });
 
-  constructor(private readonly campaignId: string) {}
-
-  /** Those of another model; what is shown stays until they have come. */
-  async of(version: number): Promise<void> {
-    if (version === this.version) return;
-    this.version = version;
-    const api = (this.api = modelApi(this.campaignId, version));
-    const quality = await this.request.run(() => reply(api.GET('/label-quality')));
-    if (api !== this.api) return;
-    this.quality = quality ?? null;
-    if (quality) await this.choose({});
+  protected override qualityOf(api: ModelApi) {
+    return api.GET('/label-quality');
   }
 
-  async choose(changes: Partial<Filter>): Promise<void> {
-    this.filter = { ...this.filter, ...changes };
-    this.current = false;
-    await this.fetch(null);
-  }
-
-  async more(): Promise<void> {
-    if (this.next !== null) await this.fetch(this.next);
-  }
-
-  private async fetch(after: string | null): Promise<void> {
-    const { api, filter } = this;
-    if (!api) return;
-    const params = { query: queryOf(filter, after) };
-    const page = await this.request.run(() => reply(api.GET('/labels', { params })));
-    if (!page || api !== this.api || filter !== this.filter) return;
-    this.images = after === null ? page.items : [...this.images, ...page.items];
-    this.next = page.next;
-    this.current = true;
+  protected override pageOf(api: ModelApi, filter: Filter<Tab>, after: string | null) {
+    return api.GET('/labels', { params: { query: queryOf(filter, after) } });
   }
 }

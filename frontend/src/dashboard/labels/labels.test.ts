@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { AnnotatorQuality, LabelQuality } from '../../api/types';
+import { concernsFirst } from '../labelled/labelled';
 import {
-  concernsFirst,
+  beyondChance,
   goldSentence,
+  partsOf,
   qualityWords,
-  likely,
-  outlook,
   queryOf,
   sureness,
-  tabsOf,
   votesText,
 } from './labels';
 
@@ -61,7 +60,7 @@ describe('the list', () => {
   });
 
   it('says how many images each part has', () => {
-    expect(tabsOf(QUALITY).map(({ count }) => count)).toEqual([30, 2, 20]);
+    expect(partsOf(QUALITY).map(({ count }) => count)).toEqual([30, 2, 20]);
   });
 });
 
@@ -72,34 +71,8 @@ describe('an image', () => {
     expect(votesText({ yes: 0, no: 0, unsure: 0 })).toBe('no votes');
   });
 
-  it('is as sure as its label is likely, and never quite sure', () => {
+  it('is as sure as its label is likely', () => {
     expect(sureness({ label: 'no', probability: 0.25 })).toBe(0.75);
-    expect([likely(0.97), likely(0.9999), likely(0.001), likely(1), likely(null)]).toEqual([
-      '97 %',
-      '> 99 %',
-      '< 1 %',
-      '100 %',
-      '–',
-    ]);
-  });
-});
-
-describe('the outlook', () => {
-  const enough = '95.2% of the labels are expected to be right; 95.0% were asked for.';
-
-  it('is what the next grid sets right, while more is asked', () => {
-    expect(outlook(QUALITY, 'running', true)).toBe(
-      'The next grid is expected to correct 1.3 labels.',
-    );
-    expect(outlook(QUALITY, 'finished', true)).toContain('not because the labels are good enough');
-    expect(outlook(QUALITY, 'finished', false)).toContain('When this model was made');
-  });
-
-  it('is why the campaign has ended by itself', () => {
-    expect(outlook({ ...QUALITY, enough }, 'finished', true)).toBe(
-      `The campaign has ended automatically: ${enough}`,
-    );
-    expect(outlook({ ...QUALITY, enough }, 'running', true)).toContain('Good enough');
   });
 });
 
@@ -115,7 +88,7 @@ describe('annotators', () => {
 
   it('come with those to look at first, and who said little last', () => {
     const all = [aVoter(0, 80, 0.9, 0.9), guesser, aVoter(2, 3, 0.1, 0.1)];
-    expect(concernsFirst(all).map(({ annotator }) => annotator)).toEqual([1, 0, 2]);
+    expect(concernsFirst(all, beyondChance).map(({ annotator }) => annotator)).toEqual([1, 0, 2]);
   });
 });
 

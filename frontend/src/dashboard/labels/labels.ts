@@ -1,15 +1,9 @@
 /** Labels by votes, in words and figures. */
 import type { AnnotatorQuality, Label, LabelQuality } from '../../api/types';
+import { countsText, type Filter, LEAST_VOTES, type Part, partOf } from '../labelled/labelled';
 
 export type Tab = 'ranked' | 'contested' | 'no';
 
-export interface Filter {
-  tab: Tab;
-  /** Voted on, or not; null: either. */
-  asked: boolean | null;
-}
-
-const AT_ONCE = 48;
 const QUERIES = {
   ranked: { order: 'likeliest' },
   contested: { order: 'contested', contested: true },
@@ -17,17 +11,12 @@ const QUERIES = {
 } as const;
 
 /** The query of a part of the list. */
-export function queryOf({ tab, asked }: Filter, after: string | null) {
-  return {
-    ...QUERIES[tab],
-    limit: AT_ONCE,
-    asked: asked ?? undefined,
-    after: after ?? undefined,
-  };
+export function queryOf({ tab, asked }: Filter<Tab>, after: string | null) {
+  return { ...QUERIES[tab], ...partOf(asked, after) };
 }
 
-/** Tabs with what they show, and how many images that is. */
-export function tabsOf(quality: LabelQuality): { tab: Tab; name: string; count: number }[] {
+/** Parts of the list, and how many images they have. */
+export function partsOf(quality: LabelQuality): Part<Tab>[] {
   return [
     { tab: 'ranked', name: 'Ranked', count: quality.n_images },
     { tab: 'contested', name: 'Contested', count: quality.n_contested },
@@ -46,24 +35,13 @@ export function sureness({ label, probability }: Pick<Label, 'label' | 'probabil
   return label === 'yes' ? probability : 1 - probability;
 }
 
-/** "97 %"; what is not certain is never told as 0 or 100. */
-export function likely(probability: number | null): string {
-  if (probability === null) return '–';
-  const whole = Math.round(100 * probability);
-  if (whole === 100 && probability < 1) return '> 99 %';
-  if (whole === 0 && probability > 0) return '< 1 %';
-  return `${whole} %`;
-}
-
 /** "3 yes · 1 no · 1 unsure". */
 export function votesText({ yes, no, unsure }: Pick<Label, 'yes' | 'no' | 'unsure'>): string {
-  const counts = [
+  return countsText([
     [yes, 'yes'],
     [no, 'no'],
     [unsure, 'unsure'],
-  ] as const;
-  const counted = counts.filter(([count]) => count > 0).map(([count, vote]) => `${count} ${vote}`);
-  return counted.length > 0 ? counted.join(' · ') : 'no votes';
+  ]);
 }
 
 /** What each way of reading says of an image: the probability of yes. */
@@ -81,30 +59,6 @@ export function readings(one: Label): { name: string; about: string; yes: number
   ];
 }
 
-/** Why the campaign has ended, or what is to be expected of going on. */
-export function outlook(
-  { enough, gain_of_next_grid }: Pick<LabelQuality, 'enough' | 'gain_of_next_grid'>,
-  state: string,
-  newest: boolean,
-): string {
-  const gain = `${gain_of_next_grid.toFixed(1)} labels`;
-  if (enough !== null) {
-    const ended = newest && state === 'finished';
-    return `${ended ? 'The campaign has ended automatically' : 'Good enough according to the settings'}: ${lowered(enough)}`;
-  }
-  if (!newest) return `When this model was made, the next grid was expected to correct ${gain}.`;
-  if (state === 'finished') {
-    return `The campaign has ended, but not because the labels are good enough. One more grid is expected to correct ${gain}.`;
-  }
-  return `The next grid is expected to correct ${gain}.`;
-}
-
-/** As a part of a sentence. */
-function lowered(sentence: string): string {
-  return sentence.charAt(0).toLowerCase() + sentence.slice(1);
-}
-
-export const LEAST_VOTES = 20;
 const GUESSING = 0.3;
 
 /** How much better than chance somebody votes: 1 never errs, 0 guesses (Youden 1950). */
@@ -120,14 +74,6 @@ export function qualityWords(
   const skill = beyondChance(one);
   if (skill <= -GUESSING) return 'votes the opposite';
   return skill < GUESSING ? 'looks like guessing' : '';
-}
-
-/** Those to look at first: who seems to guess, then who votes least well. */
-export function concernsFirst(voters: readonly AnnotatorQuality[]): AnnotatorQuality[] {
-  const few = ({ n_votes }: AnnotatorQuality) => Number(n_votes < LEAST_VOTES);
-  return voters.toSorted(
-    (a, b) => few(a) - few(b) || beyondChance(a) - beyondChance(b) || a.annotator - b.annotator,
-  );
 }
 
 /** What known answers there are, and whether they are enough. */

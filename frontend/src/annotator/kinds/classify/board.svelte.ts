@@ -1,6 +1,6 @@
 import type { IconName } from '../../icons';
 import { Board, type Confirmation } from '../../board.svelte';
-import type { Look } from '../../looks';
+import type { Choice, Look } from '../../looks';
 import { LEFT, type Missing } from '../../grouping';
 import { type Key, t } from '../../texts';
 
@@ -9,6 +9,13 @@ export class ClassBoard extends Board {
   override readonly showsCounts: boolean = true;
   override readonly clearLabel: Key = 'clear_classes';
   override readonly chosenIcon: IconName = 'chosen';
+  readonly choices = $derived.by<Choice[]>(() =>
+    this.campaign.classes.map((name, number) => ({
+      name,
+      colour: number,
+      count: this.imagesWith(number).length,
+    })),
+  );
 
   /** Classes have the same colour in every grid. */
   override colourOf(group: number): number | string {
@@ -50,7 +57,7 @@ export class ClassBoard extends Board {
   }
 
   /** The images that have a class. */
-  imagesWith(group: number): number[] {
+  protected imagesWith(group: number): number[] {
     return this.current.images.filter((image) => this.groupOf(image) === group);
   }
 

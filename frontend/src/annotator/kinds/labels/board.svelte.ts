@@ -50,7 +50,7 @@ export class LabelBoard extends ClassBoard {
     };
   }
 
-  override imagesWith(label: number): number[] {
+  protected override imagesWith(label: number): number[] {
     return this.current.images.filter((image) => labelsIn(this.groupOf(image)).includes(label));
   }
 

@@ -1,6 +1,6 @@
 import type { AnswerIn } from '../../../api/types';
 import { Board, type Confirmation } from '../../board.svelte';
-import type { Look } from '../../looks';
+import type { Choice, Look } from '../../looks';
 import { type Grouping, LEFT, type Missing } from '../../grouping';
 import { type Key, language, t } from '../../texts';
 import { countVotes, NO, VOTES, votesOf, YES } from './votes';
@@ -12,6 +12,14 @@ export class VoteBoard extends Board {
   override readonly chosenIcon = 'chosen';
   /** How many images there are of each vote; those without one count as no. */
   readonly counts = $derived.by(() => countVotes(this.current, this.broken));
+  readonly choices = $derived.by<Choice[]>(() =>
+    VOTES.map(({ icon, colour }, vote) => ({
+      name: this.placeOf(vote),
+      icon,
+      colour,
+      count: this.counts[vote] ?? 0,
+    })),
+  );
 
   override colourOf(group: number): string {
     return VOTES[group]!.colour;

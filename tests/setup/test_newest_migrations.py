@@ -1,0 +1,86 @@
+"""Migrations 0023 to 0026 run down and up on a database that holds data."""
+
+import os
+
+from fastapi.testclient import TestClient
+from sqlalchemy import text
+
+from app.campaigns.links import link_address
+from app.core.database import transaction
+from app.recruitment.links import LinkPlan, make_link
+from testbed.builders import a_campaign, a_recruitment, an_account
+from tests.app.test_annotation import a_session
+from tests.support.migrations import migrate, query, tables
+from tests.support.questions import AGE, answer_age
+
+
+def test_downgrading_0023_leaves_links_that_the_release_before_can_read(
+    client: TestClient,
+) -> None:
+    url = os.environ["DATABASE_URL"]
+    owner = an_account()
+    campaign = a_campaign(owner)
+    known = {
+        "parameters": [{"name": "id"}, {"name": "source"}],
+        "person": "id",
+        "returns": {"completed": "https://panel.example.org/?id={id}"},
+        "framed_by": ["https://panel.example.org"],
+        "per_device": 2,
+    }
+    with transaction() as session:
+        link = make_link(session, owner, campaign.id, LinkPlan(settings=known))
+        address = link_address(link.link_token, "").removeprefix("/a/")
+    body = {"link": address, "annotator_key": "browser-00000001", "query": "id=7&source=class"}
+    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
+    assert query(url, "SELECT values FROM link_parameters") == [({"source": "class"},)]
+    migrate(url, "downgrade", "0022")
+    settings = query(url, "SELECT settings FROM recruitment WHERE name = 'Link' ORDER BY id")
+    assert settings[-1] == ({"access": "open", "per_device": 2},)
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT count(*) FROM link_parameters") == [(0,)]
+    # Whoever comes again does so by their browser, as on any link.
+    assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
+
+
+def test_0025_goes_down_and_up_with_people_who_answered(
+    client: TestClient, environment: dict[str, str]
+) -> None:
+    url = environment["DATABASE_URL"]
+    campaign = a_campaign(annotation={"questions_before": [AGE]})
+    answer_age(client, a_session(client, campaign), 30)
+    answer_age(client, a_session(client, campaign, "annotator-000002"), 17)
+    states = "SELECT state FROM assignment ORDER BY created_at"
+    assert query(url, states) == [("open",), ("screened_out",)]
+    migrate(url, "downgrade", "0022")
+    assert query(url, states) == [("open",), ("returned",)]
+    assert "questionnaire" not in tables(url)
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(0,)]
+    # Replies are gone with the tables, so that people are asked again.
+    answer_age(client, a_session(client, campaign), 30)
+    assert query(url, "SELECT count(*) FROM questionnaire_reply") == [(1,)]
+
+
+def test_0024_finds_the_names_of_classes_again(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    a_campaign(kind="classify", strategy="neucrowd", classes=["cat", "dog"])
+    migrate(url, "downgrade", "0023")
+    named = "SELECT column_name FROM information_schema.columns WHERE table_name = 'campaign'"
+    assert ("classes",) not in query(url, named)
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT classes FROM campaign") == [(["cat", "dog"],)]
+    assert "campaign_classes_of_0024" not in tables(url)
+
+
+def test_0026_keeps_what_was_recruited_on_a_newer_channel(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    a_recruitment(owner, a_campaign(owner), "prolific")
+    with transaction() as session:
+        session.execute(text("UPDATE recruitment SET channel = 'board' WHERE channel <> 'link'"))
+        session.execute(text("UPDATE channel_account SET channel = 'board'"))
+    on_board = "SELECT count(*) FROM recruitment WHERE channel = 'board'"
+    migrate(url, "downgrade", "0025")
+    assert query(url, on_board) == [(1,)]
+    migrate(url, "upgrade", "head")
+    assert query(url, on_board) == [(1,)]
