@@ -7,6 +7,8 @@ shown.
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -16,6 +18,7 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.collections.media import image_bytes
 from app.collections.models import Image
+from app.core.storage import is_local
 
 BUNDLE_TYPE = "application/vnd.likewise.images"
 
@@ -66,16 +69,31 @@ def images_at(session: Session, campaign: Campaign, positions: Sequence[int]) ->
 
 
 def bundle_of(images: Sequence[Stored], size: str) -> bytes:
+    """Return the images in one body. From storage in the network they are read side by side."""
+    names = [(image.collection_id, image.sha256, size) for image in images]
+    read = map if is_local() else _readers().map
     parts: list[bytes] = []
-    for image in images:
-        data = _bytes_of(image, size)
+    for data in read(_bytes_of, names):
         parts += [len(data).to_bytes(4, "little"), data]
     return b"".join(parts)
 
 
-def _bytes_of(image: Stored, size: str) -> bytes:
+def _bytes_of(name: tuple[UUID, str, str]) -> bytes:
+    collection_id, sha256, size = name
     try:
-        return image_bytes(image.collection_id, image.sha256, size)
+        return image_bytes(*name) if size == "large" else _kept(*name)
     except FileNotFoundError:
-        logger.error("image %s of collection %s is missing", image.sha256, image.collection_id)
+        logger.error("image %s of collection %s is missing", sha256, collection_id)
         return b""
+
+
+# The images of a campaign are shown again and again: these are some tens of megabytes. What a name
+# stands for never changes, and whoever asks has found the image's row.
+@lru_cache(maxsize=2_000)
+def _kept(collection_id: UUID, sha256: str, size: str) -> bytes:
+    return image_bytes(collection_id, sha256, size)
+
+
+@lru_cache
+def _readers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(16, "images")

@@ -34,6 +34,7 @@ from app.campaigns.models import Grid
 from app.campaigns.questions import Place
 from app.collections.images import SIZES
 from app.core.errors import NotFound
+from app.core.quick import AfterCommit
 from app.core.web import AnnotatorsSession
 
 api = APIRouter(prefix="/api/v1/annotate", tags=["annotation"], route_class=EvenRoute)
@@ -135,10 +136,10 @@ def lease_ahead(
     return handout_out(session, who, leases.lease_ahead(session, who))
 
 
-@api.get("/leases/{lease_id}/images/{size}", response_class=Response)
+@api.get("/leases/{lease_id}/images/{size}", response_class=Response, response_model=None)
 def lease_images(
     lease_id: UUID, size: str, session: AnnotatorsSession, assignment_id: AssignmentId
-) -> Response:
+) -> AfterCommit:
     """Return all images of a grid in one response, so that a slow connection waits only once
     (docs/annotator-api.md)."""
     who = session_of(session, assignment_id)
@@ -147,7 +148,9 @@ def lease_images(
     lease = held.own_lease(session, who, lease_id)
     images = pictures_at(session, who.campaign, session.get_one(Grid, lease.grid_id).images)
     headers = {"Cache-Control": "private, max-age=86400"}
-    return Response(bundle_of(images, size), media_type=BUNDLE_TYPE, headers=headers)
+    return AfterCommit(
+        lambda: Response(bundle_of(images, size), media_type=BUNDLE_TYPE, headers=headers)
+    )
 
 
 @api.put("/leases/{lease_id}/draft")

@@ -4,14 +4,16 @@ One transaction per request or job: routes get a session from `app.core.web.Data
 and commands open `transaction()`. Services never commit.
 """
 
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
+from psycopg.pq import ConnStatus
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -26,6 +28,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
@@ -76,7 +79,7 @@ class Identified:
 
 @lru_cache
 def get_engine() -> Engine:
-    """Return the process-wide engine. Pre-ping lets it survive a restart of PostgreSQL."""
+    """Return the process-wide engine. It survives a restart of PostgreSQL (`_notice_the_end`)."""
     return _engine(POOL_SIZE, REQUEST_CONNECTIONS if _serves_annotators else REQUESTER_CONNECTIONS)
 
 
@@ -96,7 +99,6 @@ def _downloads() -> Engine:
 def _engine(pool_size: int, max_overflow: int) -> Engine:
     engine = create_engine(
         get_settings().database_url,
-        pool_pre_ping=True,
         poolclass=QueuePool,
         pool_size=pool_size,
         max_overflow=max_overflow,
@@ -105,9 +107,26 @@ def _engine(pool_size: int, max_overflow: int) -> Engine:
         hide_parameters=True,
         connect_args={"connect_timeout": 10, "options": TIMEOUTS},
     )
+    event.listen(engine, "checkout", _notice_the_end)
     event.listen(engine, "connect", read_all_times)
     event.listen(engine, "handle_error", _without_row_values)
     return engine
+
+
+def _notice_the_end(connection: psycopg.Connection[Any], *_: object) -> None:
+    """Refuse a connection from the pool that PostgreSQL has closed in the meantime, so that all of
+    its age are made anew. SQLAlchemy's pre-ping would ask PostgreSQL each time; the end of a
+    connection has arrived here by itself."""
+    arrived = select.poll()
+    arrived.register(connection.pgconn.socket, select.POLLIN)
+    if not arrived.poll(0):
+        return
+    try:
+        connection.pgconn.consume_input()
+    except psycopg.OperationalError as error:
+        raise InvalidatePoolError from error
+    if connection.pgconn.status != ConnStatus.OK:
+        raise InvalidatePoolError
 
 
 def _without_row_values(context: ExceptionContext) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -29,9 +30,17 @@ from app.core.database import QUICK_CONNECTIONS, transaction
 _threads: RunVar[CapacityLimiter] = RunVar("quick_threads")
 
 
+@dataclass(frozen=True)
+class AfterCommit:
+    """A response that is made without the database, when the transaction has ended: files that are
+    read meanwhile keep no connection."""
+
+    make: Callable[[], Response]
+
+
 class QuickRoute(StrictRoute):
     """A route whose function has a `session`, and perhaps a `request`, parameters of the path and
-    of headers, one body, and what `given` returns; it returns a model or a response.
+    of headers, one body, and what `given` returns; it returns a model, a response or AfterCommit.
 
     Its transaction has committed before the response is sent.
     """
@@ -51,6 +60,8 @@ class QuickRoute(StrictRoute):
         values = self._values(request, body)
         with transaction() as session:
             reply = self.endpoint(**self._wanted(session, request), **values)
+        if isinstance(reply, AfterCommit):
+            return reply.make()
         if isinstance(reply, Response):
             return reply
         assert isinstance(reply, BaseModel)

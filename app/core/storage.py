@@ -26,10 +26,15 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 LEAST_ROOM = 16 * 2**20
 
 
+def is_local() -> bool:
+    """Tell whether storage is a folder of this machine."""
+    return get_settings().storage.startswith("file:")
+
+
 @lru_cache
 def _store() -> ObjectStore:
     url = get_settings().storage
-    if url.startswith("file:"):
+    if is_local():
         # Only local storage has folders, which we create and remove ourselves.
         return from_url(url, mkdir=True, automatic_cleanup=True)
     return from_url(url)
@@ -40,7 +45,7 @@ def check_storage() -> None:
     have free space (NoRoom)."""
     url = get_settings().storage
     has_object("no/such/object")
-    if not url.startswith("file:"):
+    if not is_local():
         return
     folder = url2pathname(urlsplit(url).path)
     if not os.access(folder, os.W_OK):
