@@ -171,9 +171,8 @@ def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[
 
 
 def _store(held: Locked, groups: list[int], submission: Submission, idempotency_key: str) -> None:
-    answer, grid, others = held.answer, held.grid, held.n_live_leases
-    is_live = answer.state == "leased" and answer.lease_expires_at > datetime.now(UTC)
-    wanted = grid.role != "ask" or grid.n_answers + others - int(is_live) < grid.wanted
+    answer, grid = held.answer, held.grid
+    wanted = grid.role != "ask" or grid.n_answers + held.n_others < grid.wanted
     answer.state = "submitted" if wanted else "surplus"
     answer.groups = groups
     answer.descriptions = [text.replace("\0", "") for text in submission.descriptions]

@@ -34,6 +34,8 @@ class EvenRoute(QuickRoute):
     `assignment_id` of the bearer token. During the pause, no thread is blocked and the transaction
     has ended."""
 
+    provides = QuickRoute.provides | {"assignment_id"}
+
     def given(self, request: Request) -> dict[str, Any]:
         if all(wanted.name != "assignment_id" for wanted in self.dependant.dependencies):
             return {}

@@ -17,6 +17,7 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     Text,
+    and_,
     bindparam,
     case,
     cast,
@@ -160,8 +161,19 @@ _SECONDS_ON_OTHERS = (
     .where(_others.assignment_id == Assignment.id, _others.id != bindparam("lease_id"))
     .scalar_subquery()
 )
+_own = aliased(Answer)
+_IS_OWN_LIVE = (
+    select(and_(_own.state == "leased", _own.lease_expires_at > func.now()))
+    .where(_own.id == bindparam("lease_id"))
+    .scalar_subquery()
+)
 _AT_THE_END = (
-    select(Assignment, live_leases_of(bindparam("grid_id", type_=BigInteger)), _SECONDS_ON_OTHERS)
+    select(
+        Assignment,
+        live_leases_of(bindparam("grid_id", type_=BigInteger)),
+        _IS_OWN_LIVE,
+        _SECONDS_ON_OTHERS,
+    )
     .where(Assignment.id == bindparam("assignment_id"))
     .with_for_update(key_share=True, of=Assignment)
     .execution_options(populate_existing=True)
@@ -182,9 +194,9 @@ class Locked:
     """A lease or answer and all rows that its submission changes. `round` is None for checks.
     Otherwise the rows of campaign and round are not locked, and others may count in them.
 
-    n_live_leases: of the grid; seconds_on_others: the time that the assignment's other answers
-    took; reported: images of the grid that the annotator has reported as broken, even if the page
-    no longer knows.
+    n_others: live leases that others have of the grid; seconds_on_others: the time that the
+    assignment's other answers took; reported: images of the grid that the annotator has reported as
+    broken, even if the page no longer knows.
     """
 
     campaign: Campaign
@@ -192,7 +204,7 @@ class Locked:
     grid: Grid
     answer: Answer
     assignment: Assignment
-    n_live_leases: int
+    n_others: int
     seconds_on_others: float
     reported: list[int]
 
@@ -210,10 +222,11 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
     # The assignment is not joined: a lease may move to another assignment while this waits for it,
     # and the joined row would then be the wrong one. The leases are counted under the grid's lock.
     its = {"assignment_id": answer.assignment_id, "grid_id": grid.id, "lease_id": lease_id}
-    assignment, n_live, seconds = session.execute(_AT_THE_END, its).one()
+    assignment, n_live, is_live, seconds = session.execute(_AT_THE_END, its).one()
     current = rest[0] if rest else None
+    n_others = n_live - int(is_live)
     return Locked(
-        campaign, current, grid, answer, assignment, n_live, float(seconds), reported or []
+        campaign, current, grid, answer, assignment, n_others, float(seconds), reported or []
     )
 
 

@@ -190,7 +190,9 @@ def _claim_check(session: Session, who: AnnotatorSession, check: Grid, ahead: bo
     mine = {"grid_id": check.id, "annotator_id": who.annotator_id}
     own = session.scalar(_OF_GRID, mine)
     leased = _OF_GRID.where(Answer.state == "leased")
-    locking = leased.with_for_update(skip_locked=True, key_share=True)
+    locking = leased.with_for_update(skip_locked=True, key_share=True).execution_options(
+        populate_existing=True
+    )
     if own is not None and session.scalar(locking, mine) is None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     return Handout("leased", _lease(session, who, check, own, ahead), check)

@@ -207,7 +207,7 @@ def decide(
     annotator = session.scalar(
         select(Annotator)
         .where(Annotator.campaign_id == campaign.id, Annotator.position == position)
-        .with_for_update()
+        .with_for_update(key_share=True)
     )
     if annotator is None:
         raise NotFound(f"This campaign has no annotator {position}.")

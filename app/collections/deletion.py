@@ -143,6 +143,11 @@ def delete_images(
     return len(hashes)
 
 
+def _require_unused(dependents: Dependents) -> None:
+    if dependents.refusal is not None:
+        raise CollectionInUse(dependents.refusal)
+
+
 def delete_collection(
     session: Session, owner: Account, collection: Collection, typed_name: str
 ) -> Dependents:
@@ -155,6 +160,9 @@ def delete_collection(
         raise InvalidInput(
             f"To delete the collection, type its name: {collection.name!r}.", code="name_differs"
         )
+    # Before anything is locked: a training that publishes its model waits for these locks, and
+    # holds rows that a deletion needs.
+    _require_unused(hooks.dependents(session, collection))
     campaigns = hooks.lock_campaigns(session, collection)
     session.get_one(Collection, collection.id, with_for_update=True, populate_existing=True)
     gone = hooks.dependents(session, collection)
@@ -162,8 +170,7 @@ def delete_collection(
         raise Conflict(
             "A campaign was created in the meantime. Check again before you delete the collection."
         )
-    if gone.refusal is not None:
-        raise CollectionInUse(gone.refusal)
+    _require_unused(gone)
     imports = session.scalars(
         select(CollectionImport.id).where(CollectionImport.collection_id == collection.id)
     )

@@ -11,23 +11,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from inspect import iscoroutinefunction, isgeneratorfunction
+from typing import Any, ClassVar
 
 import orjson
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.params import Form
 from fastapi.responses import Response
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from app.core.bodies import DEEPEST, BodyRefused, StrictRoute, is_deeper
+from app.core.bodies import DEEPEST, BodyRefused, StrictRoute, is_deeper, takes_more
 from app.core.database import QUICK_CONNECTIONS, transaction
 
 # Each thread holds a connection while it runs, so that nobody waits for one. Every event loop has a
 # limit of its own, because a thread's end wakes those that wait in its loop.
 _threads: RunVar[CapacityLimiter] = RunVar("quick_threads")
+
+
+# What was not sent; `null` was.
+_NOTHING = object()
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,27 @@ class QuickRoute(StrictRoute):
     Its transaction has committed before the response is sent.
     """
 
+    # Names of the dependencies that this kind of route provides itself.
+    provides: ClassVar[frozenset[str]] = frozenset({"session"})
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if iscoroutinefunction(endpoint) or isgeneratorfunction(endpoint) or takes_more(endpoint):
+            raise TypeError(f"{endpoint.__name__} cannot run in one thread.")
+        super().__init__(path, endpoint, **options)
+        asked, body = self.dependant, self.body_field
+        others = {each.name for each in asked.dependencies} - self.provides
+        is_form = body is not None and isinstance(body.field_info, Form)
+        if others or asked.query_params or asked.cookie_params or is_form:
+            raise TypeError(f"{endpoint.__name__} asks for what this kind of route does not read.")
+
     def given(self, request: Request) -> dict[str, Any]:
         """Return values of parameters that this kind of route finds out from the request."""
         return {}
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         async def answer(request: Request) -> Response:
-            body = await request.body()
+            # Routes without a body do not wait for what somebody sends all the same.
+            body = await request.body() if self.body_field is not None else b""
             return await to_thread.run_sync(self._answer, request, body, limiter=_limiter())
 
         return answer
@@ -78,7 +98,7 @@ class QuickRoute(StrictRoute):
     def _values(self, request: Request, body: bytes) -> dict[str, Any]:
         """Return the function's other arguments. Raises what the framework would: for a body that
         is no JSON, then for missing rights, then for values that do not fit."""
-        sent = _json_of(request, body) if body and self.body_field is not None else None
+        sent = _json_of(request, body) if body else _NOTHING
         values = self.given(request)
         errors: list[Any] = []
         dependant = self.dependant
@@ -86,11 +106,12 @@ class QuickRoute(StrictRoute):
                    ("header", dependant.header_params, request.headers))  # fmt: skip
         for place, fields, texts in sources:
             for field in fields:
-                self._check(field, texts.get(field.alias), (place, field.alias), values, errors)
+                text = texts.get(field.alias, _NOTHING)
+                self._check(field, text, (place, field.alias), values, errors)
         if self.body_field is not None:
             self._check(self.body_field, sent, ("body",), values, errors, name="body")
         if errors:
-            raise RequestValidationError(errors, body=sent)
+            raise RequestValidationError(errors, body=None if sent is _NOTHING else sent)
         return values
 
     @staticmethod
@@ -103,10 +124,10 @@ class QuickRoute(StrictRoute):
         name: str = "",
     ) -> None:
         """Add the field's value to `values`, or what is wrong with it to `errors`."""
-        if value is None and not field.field_info.is_required():
+        if value is _NOTHING and not field.field_info.is_required():
             values[name or field.name] = field.get_default()
             return
-        if value is None:
+        if value is _NOTHING:
             errors.append({"type": "missing", "loc": place, "msg": "Field required", "input": None})
             return
         values[name or field.name], wrong = field.validate(value, values, loc=place)

@@ -5,12 +5,14 @@ from uuid import UUID
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from app.annotation.importing.service import IMPORTS
 from app.annotation.models import Annotator, Answer
 from app.campaigns.locks import keep_out_submissions
 from app.campaigns.models import Campaign
 from app.collections import hooks
 from app.collections.dependents import DependentCampaign, Dependents, names
 from app.collections.models import Collection
+from app.core.database import advisory_lock
 from app.jobs.models import Job
 from app.results.models import Model
 
@@ -68,6 +70,8 @@ def lock_campaigns(session: Session, collection: Collection) -> set[UUID]:
     """Lock the campaigns over a collection, in the order of their ids; returns these."""
     own = select(Campaign.id).where(Campaign.collection_id == collection.id).order_by(Campaign.id)
     for campaign_id in session.scalars(own).all():
+        # Imports refer to the campaign's row before they keep out submissions.
+        session.execute(select(advisory_lock(campaign_id, IMPORTS)))
         keep_out_submissions(session, campaign_id)
     return set(session.scalars(own.with_for_update()))
 
