@@ -88,7 +88,7 @@ def _bytes_of(name: tuple[UUID, str, str]) -> bytes:
 
 
 # The images of a campaign are shown again and again: these are some tens of megabytes. What a name
-# stands for never changes, and whoever asks has found the image's row.
+# stands for never changes, and each request has read the image's row before.
 @lru_cache(maxsize=2_000)
 def _kept(collection_id: UUID, sha256: str, size: str) -> bytes:
     return image_bytes(collection_id, sha256, size)

@@ -20,7 +20,7 @@ from app.jobs.service import request_job
 # The queue of a campaign in which submissions count (app.core.database.advisory_lock). The rows
 # alone would not keep the order of those who wait.
 COUNTING = 5
-# Whoever reads a row waits for its turn before locking it.
+# A transaction that finds a row waits for its turn before locking it.
 _IN_TURN = cast(func.pg_advisory_xact_lock(bindparam("turn", type_=BigInteger)), Text).is_not(None)
 _stored = bindparam("stored", type_=Integer)
 # Tables, and not entities, because the objects are set by hand below.

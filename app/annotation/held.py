@@ -59,7 +59,7 @@ class Held:
     begun: Answer | None
 
 
-# Statements of the hot path are made once: making them anew takes longer than running them.
+# Statements of the hot path are made once: making them takes longer than running them.
 _IS_LIVE = Answer.lease_expires_at > func.now()
 _HELD = (
     select(Answer, _IS_LIVE)

@@ -242,7 +242,7 @@ def _images_known() -> ColumnElement[int]:
     return known.scalar_subquery()
 
 
-# Statements of the hot path are made once: making them anew takes longer than running them.
+# Statements of the hot path are made once: making them takes longer than running them.
 _FREE = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
 _STILL_FREE = select(Grid.id).where(Grid.id == bindparam("grid_id"), _FREE)
 # With the annotator's row of an expired lease of the same grid, if there is one.

@@ -2,9 +2,9 @@
 
 Answers are submitted to a campaign all the time, and each submission locks its grid, answer and
 assignment first and the campaign's row last, only to count. To lock them the other way round could
-make two transactions wait for each other. Whoever locks a campaign's row in order to change more
-than that therefore waits first until no submission is under way; submissions share that lock
-(app/annotation/held.py).
+make two transactions wait for each other. A transaction that locks a campaign's row in order to
+change more than that therefore waits first until no submission is under way; submissions share that
+lock (app/annotation/held.py).
 """
 
 from uuid import UUID

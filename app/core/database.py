@@ -115,7 +115,7 @@ def _engine(pool_size: int, max_overflow: int) -> Engine:
 
 def _notice_the_end(connection: psycopg.Connection[Any], *_: object) -> None:
     """Refuse a connection from the pool that PostgreSQL has closed in the meantime, so that all of
-    its age are made anew. SQLAlchemy's pre-ping would ask PostgreSQL each time; the end of a
+    its age are replaced. SQLAlchemy's pre-ping would ask PostgreSQL each time; the end of a
     connection has arrived here by itself."""
     arrived = select.poll()
     arrived.register(connection.pgconn.socket, select.POLLIN)

@@ -74,7 +74,7 @@ def plain_headers_of(path: str) -> list[tuple[bytes, bytes]]:
     return _plain_headers(path.startswith(FOR_FRAMES), get_settings().base_url)
 
 
-# They are the same for nearly every response, and making them anew takes as long as a database
+# They are the same for nearly every response, and making them takes as long as a database
 # statement.
 @lru_cache(maxsize=8)
 def _plain_headers(is_for_frames: bool, base_url: str) -> list[tuple[bytes, bytes]]:

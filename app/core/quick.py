@@ -38,8 +38,8 @@ _NOTHING = object()
 
 @dataclass(frozen=True)
 class AfterCommit:
-    """A response that is made without the database, when the transaction has ended: files that are
-    read meanwhile keep no connection."""
+    """A response that is made without the database, when the transaction has ended: reading files
+    keeps no connection."""
 
     make: Callable[[], Response]
 

@@ -94,7 +94,7 @@ class Annotator:
         body = {
             "images": images,
             "groups": [image % 3 for image in images],
-            "descriptions": ["alike", "another", "third"],
+            "descriptions": ["round", "another", "third"],
             "elapsed_ms": 8_000,
             "trace": [{"t": 100 * n, "image": image} for n, image in enumerate(images)],
         }
