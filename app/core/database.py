@@ -119,10 +119,10 @@ def _notice_the_end(connection: psycopg.Connection[Any], *_: object) -> None:
     connection has arrived here by itself."""
     arrived = select.poll()
     arrived.register(connection.pgconn.socket, select.POLLIN)
-    if not arrived.poll(0):
-        return
     try:
-        connection.pgconn.consume_input()
+        # PostgreSQL's last words come before the end.
+        while arrived.poll(0):
+            connection.pgconn.consume_input()
     except psycopg.OperationalError as error:
         raise InvalidatePoolError from error
     if connection.pgconn.status != ConnStatus.OK:

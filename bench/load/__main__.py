@@ -29,7 +29,7 @@ from app.jobs.models import Job
 from bench.harness.paths import BENCHMARKS, publish
 from bench.harness.servers import own_servers, use
 from bench.harness.store import RowFile
-from bench.harness.tables import Row, of, table
+from bench.harness.tables import Goal, Row, goals_table, of, table
 from testbed.builders import a_campaign, a_collection, an_account
 from testbed.servers import Servers
 from testbed.system import System, running_system
@@ -214,8 +214,30 @@ def report(rows: list[Row]) -> str:
             "",
             *table(head, body),
             "",
+            *goals_table("today", goals({row["part"]: row for row in of(rows, code="today")})),
+            "",
         ]
     )
+
+
+def goals(rows: dict[str, Row]) -> list[Goal]:
+    """What is wanted of one campaign on two cores, with the crowd beside it."""
+    reached = []
+    for part, what, least in (
+        ("ten", "answers/s without learning", 120),
+        ("learning", "answers/s with learning", 80),
+    ):
+        if part in rows:
+            rate = rows[part]["answers_per_second"]
+            reached.append((what, f"{least}", f"{rate:.0f}", rate >= least))
+    if "ten" in rows:
+        cost = sum(rows["ten"]["ms_per_answer"].values())
+        reached.append(("core ms for an answer", "at most 8", f"{cost:.1f}", cost <= 8))
+    for kind, most in (("claim", 200), ("submit", 300)) if "class" in rows else ():
+        p99 = rows["class"][kind]["p99"]
+        goal = (f"500 people, {kind}, p99", f"less than {most} ms", f"{p99:.0f} ms", p99 < most)
+        reached.append(goal)
+    return reached
 
 
 if __name__ == "__main__":

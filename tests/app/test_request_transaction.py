@@ -181,3 +181,21 @@ def test_nothing_is_done_after_the_transaction(route: type[Any]) -> None:
     with pytest.raises(InvalidRequestError, match="closed transaction"):
         an_application(route, []).post("/late")
     assert n_busy() == 0
+
+
+@pytest.mark.usefixtures("environment")
+def test_connections_that_postgresql_has_closed_are_replaced() -> None:
+    """As after a restart: without a question to each before it is used."""
+    get_engine().dispose()
+    with transaction() as first, transaction() as second:
+        for session in (first, second):
+            session.execute(text("SELECT 1"))
+    others = text(
+        "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with transaction() as session:
+        assert session.scalar(others) == 1
+    with transaction() as first, transaction() as second:
+        for session in (first, second):
+            assert session.scalar(text("SELECT 1")) == 1
