@@ -221,7 +221,7 @@ def report(rows: list[Row]) -> str:
 
 
 def goals(rows: dict[str, Row]) -> list[Goal]:
-    """What is wanted of one campaign on two cores, with the crowd beside it."""
+    """What is wanted of one campaign on two cores, with the crowd on the same machine."""
     reached = []
     for part, what, least in (
         ("ten", "answers/s without learning", 120),
