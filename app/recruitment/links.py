@@ -325,7 +325,7 @@ def is_at_work() -> ColumnElement[bool]:
 
 def free_place(session: Session, assignment: Assignment) -> None:
     """Give the place of somebody who was screened out to the next person, although their page may
-    still be open. Nothing is owed to them."""
+    still be open. They earn nothing."""
     assignment.seen_at = None
 
 

@@ -271,7 +271,7 @@ def _named(session: Session, person: str | int, campaign: Campaign) -> list[UUID
 
 
 def _unsettled(session: Session, people: list[UUID]) -> set[UUID]:
-    """Return those to whom money is promised or owed, or whose work is still being checked on the
+    """Return those to whom money is promised or due, or whose work is still being checked on the
     platform."""
     paying = select(Payment.annotator_id).where(
         Payment.annotator_id.in_(people), Payment.state.in_(UNSETTLED)

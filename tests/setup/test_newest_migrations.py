@@ -38,7 +38,7 @@ def test_downgrading_0023_leaves_links_that_the_release_before_can_read(
     assert settings[-1] == ({"access": "open", "per_device": 2},)
     migrate(url, "upgrade", "head")
     assert query(url, "SELECT count(*) FROM link_parameters") == [(0,)]
-    # Whoever comes again does so by their browser, as on any link.
+    # People who come again are known by their browser, as on any link.
     assert client.post("/api/v1/annotate/sessions", json=body).status_code == 201
 
 

@@ -72,7 +72,7 @@ export function tilesOf(
   ];
 }
 
-/** "97 %"; what is not certain is never told as 0 or 100. */
+/** "97 %"; what is not certain is never shown as 0 or 100. */
 export function likely(probability: number | null): string {
   if (probability === null) return '–';
   const whole = Math.round(100 * probability);
