@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.checks import compare
 from app.annotation.counting import count
-from app.annotation.held import Locked, locked_with_all
+from app.annotation.held import locked_with_all
 from app.annotation.models import Annotator, Answer, Assignment
 from app.annotation.quality import judge
 from app.annotation.sessions import (
@@ -25,6 +25,7 @@ from app.annotation.sessions import (
     complete_unless_asked,
     grids_of,
 )
+from app.annotation.storing import seconds_on_others, store
 from app.campaigns.models import Campaign, Grid
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
@@ -96,10 +97,9 @@ def submit_answer(
     held = locked_with_all(session, who, lease_id)
     campaign, current, grid = held.campaign, held.round, held.grid
     answer = held.answer
-    result = Submitted(answer, held.assignment, held.seconds_on_others)
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
-        return result
+        return Submitted(answer, held.assignment, seconds_on_others(session, answer))
     kind = kind_of(campaign)
     groups = aligned_groups(grid, submission, kind.n_groups(campaign.max_groups))
     unseen = sorted({*submission.unseen, *held.reported})
@@ -107,24 +107,20 @@ def submit_answer(
     problem = kind.problem_of([g for image, g in pairs if image not in unseen])
     if problem is not None:
         raise BadGroups(problem)
-    _store(held, groups, submission, idempotency_key)
-    answer.unseen = unseen
+    seconds = store(session, held, _values(groups, unseen, submission, idempotency_key))
     if current is None:
         campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
         _check(session, campaign, grid, answer)
     _go_on(session, AnnotatorSession(campaign, who.annotator, held.assignment))
     if current is not None:
-        grid.n_answers += answer.state == "submitted"
-        session.flush()
         # This comes last, because others wait for these rows until the transaction ends.
         count(session, campaign, current, answer, who.annotator.position)
-    return result
+    return Submitted(answer, held.assignment, seconds)
 
 
 def _go_on(session: Session, who: AnnotatorSession) -> None:
-    """Count an answer in its assignment, and complete that if it was the last."""
+    """Complete an assignment if the answer that was counted in it was the last."""
     assignment = who.assignment
-    assignment.n_answered += 1
     if assignment.state == "screened_out":
         # Answers in another tab screened the person out. This work is done, and counts for pay.
         assignment.state = "open"
@@ -170,19 +166,21 @@ def aligned_groups(grid: Grid, submission: Submission, max_groups: int) -> list[
     return [group_of[image] for image in grid.images]
 
 
-def _store(held: Locked, groups: list[int], submission: Submission, idempotency_key: str) -> None:
-    answer, grid = held.answer, held.grid
-    wanted = grid.role != "ask" or grid.n_answers + held.n_others < grid.wanted
-    answer.state = "submitted" if wanted else "surplus"
-    answer.groups = groups
-    answer.descriptions = [text.replace("\0", "") for text in submission.descriptions]
-    answer.elapsed_ms = submission.elapsed_ms
-    answer.trace = submission.trace
-    answer.device = submission.device
-    answer.draft = None
-    answer.submitted_at = datetime.now(UTC)
-    answer.idempotency_key = idempotency_key
-    answer.request_hash = submission.digest()
+def _values(
+    groups: list[int], unseen: list[int], submission: Submission, idempotency_key: str
+) -> dict[str, Any]:
+    """What the answer's row gets, by column."""
+    return {
+        "groups": groups,
+        "unseen": unseen,
+        "descriptions": [text.replace("\0", "") for text in submission.descriptions],
+        "elapsed_ms": submission.elapsed_ms,
+        "trace": submission.trace,
+        "device": submission.device,
+        "submitted_at": datetime.now(UTC),
+        "idempotency_key": idempotency_key,
+        "request_hash": submission.digest(),
+    }
 
 
 def _check(session: Session, campaign: Campaign, grid: Grid, answer: Answer) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.collections.media import image_bytes
 from app.collections.models import Image
+from app.core.prepared import Prepared
 from app.core.storage import is_local
 
 BUNDLE_TYPE = "application/vnd.likewise.images"
@@ -44,16 +45,18 @@ class Picture(NamedTuple):
 
 
 # Made once, because every request for a grid runs it.
-_PICTURES = select(Image.position, Image.collection_id, Image.sha256).where(
-    Image.collection_id == bindparam("collection_id"),
-    Image.position == any_(bindparam("positions", type_=ARRAY(Integer))),
+_PICTURES = Prepared(
+    select(Image.position, Image.collection_id, Image.sha256).where(
+        Image.collection_id == bindparam("collection_id"),
+        Image.position == any_(bindparam("positions", type_=ARRAY(Integer))),
+    )
 )
 
 
 def pictures_at(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Picture]:
     """Return the pictures at these positions, in this order."""
-    about = {"collection_id": campaign.collection_id, "positions": list(positions)}
-    by_position = {row.position: Picture(*row) for row in session.execute(_PICTURES, about)}
+    rows = _PICTURES.rows(session, collection_id=campaign.collection_id, positions=list(positions))
+    by_position = {row[0]: Picture(*row) for row in rows}
     return [by_position[position] for position in positions]
 
 

@@ -15,6 +15,7 @@ from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import close_round, open_next
 from app.core.database import advisory_key
 from app.core.events import campaign_changed
+from app.core.prepared import Prepared
 from app.jobs.service import request_job
 
 # The queue of a campaign in which submissions count (app.core.database.advisory_lock). The rows
@@ -23,6 +24,7 @@ COUNTING = 5
 # A transaction that finds a row waits for its turn before locking it.
 _IN_TURN = cast(func.pg_advisory_xact_lock(bindparam("turn", type_=BigInteger)), Text).is_not(None)
 _stored = bindparam("stored", type_=Integer)
+_NUMBERS = ("n_answers", "n_surplus", "n_annotators", "learn_at")
 # Tables, and not entities, because the objects are set by hand below.
 _campaign = cast_type(Table, Campaign.__table__)
 _round = cast_type(Table, Round.__table__)
@@ -34,9 +36,7 @@ _IN_CAMPAIGN = (
         n_surplus=_campaign.c.n_surplus + 1 - _stored,
         n_annotators=func.greatest(_campaign.c.n_annotators, bindparam("annotators")),
     )
-    .returning(
-        _campaign.c.n_answers, _campaign.c.n_surplus, _campaign.c.n_annotators, _campaign.c.learn_at
-    )
+    .returning(*(_campaign.c[name] for name in _NUMBERS))
     .cte("in_campaign")
 )
 _IN_ROUND = (
@@ -46,7 +46,9 @@ _IN_ROUND = (
     .returning(_round.c.n_answers.label("in_round"))
     .cte("in_round")
 )
-_COUNTED = select(_IN_CAMPAIGN, _IN_ROUND).select_from(_IN_CAMPAIGN.join(_IN_ROUND, true()))
+_COUNTED = Prepared(
+    select(_IN_CAMPAIGN, _IN_ROUND).select_from(_IN_CAMPAIGN.join(_IN_ROUND, true()))
+)
 
 
 def count(
@@ -55,19 +57,17 @@ def count(
     """Count a submitted or surplus answer of the annotator at `position`. If it fills the round,
     the next one opens, and a model is requested."""
     campaign_changed(session, campaign.id)
-    counted = session.execute(
-        _COUNTED,
-        {
-            "turn": advisory_key(campaign.id, COUNTING),
-            "of_campaign": campaign.id,
-            "of_round": current.id,
-            "stored": int(answer.state == "submitted"),
-            "annotators": position + 1,
-        },
-    ).one()
-    for name in ("n_answers", "n_surplus", "n_annotators", "learn_at"):
-        set_committed_value(campaign, name, getattr(counted, name))
-    set_committed_value(current, "n_answers", counted.in_round)
+    ((*of_campaign, in_round),) = _COUNTED.rows(
+        session,
+        turn=advisory_key(campaign.id, COUNTING),
+        of_campaign=campaign.id,
+        of_round=current.id,
+        stored=int(answer.state == "submitted"),
+        annotators=position + 1,
+    )
+    for name, number in zip(_NUMBERS, of_campaign, strict=True):
+        set_committed_value(campaign, name, number)
+    set_committed_value(current, "n_answers", in_round)
     if answer.state == "submitted":
         _move_on(session, campaign, current)
 

@@ -17,11 +17,11 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     Text,
-    and_,
     bindparam,
     case,
     cast,
     func,
+    literal,
     or_,
     select,
 )
@@ -33,6 +33,7 @@ from app.campaigns import hooks
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.database import advisory_key
 from app.core.errors import NotFound
+from app.core.prepared import Prepared
 
 _Query = Select[*tuple[Any, ...]]
 
@@ -61,7 +62,7 @@ class Held:
 
 # Statements of the hot path are made once: making them takes longer than running them.
 _IS_LIVE = Answer.lease_expires_at > func.now()
-_HELD = (
+_HELD = Prepared(
     select(Answer, _IS_LIVE)
     .where(
         Answer.assignment_id == bindparam("assignment_id"),
@@ -87,17 +88,18 @@ def live_leases_of(grid_id: ColumnElement[int]) -> ColumnElement[int]:
     )
 
 
-_LIVE_LEASES = select(live_leases_of(bindparam("grid_id", type_=BigInteger)))
+_LIVE_LEASES = Prepared(select(live_leases_of(bindparam("grid_id", type_=BigInteger))))
 
 
 def live_leases(session: Session, grid: Grid) -> int:
     """Return the number of live leases of a grid. The caller must hold the grid's row lock."""
-    return session.scalar(_LIVE_LEASES, {"grid_id": grid.id}) or 0
+    ((n_live,),) = _LIVE_LEASES.rows(session, grid_id=grid.id)
+    return int(n_live)
 
 
 def held_by(session: Session, who: AnnotatorSession) -> Held:
     """Return the annotator's leases of this assignment."""
-    rows = session.execute(_HELD, {"assignment_id": who.assignment.id}).all()
+    rows = _HELD.rows(session, assignment_id=who.assignment.id)
     live = [lease for lease, lives in rows if lives]
     return Held(
         live=next((lease for lease in live if not lease.ahead), None),
@@ -113,71 +115,60 @@ def _mine(query: _Query) -> _Query:
     )
 
 
-def _locking(query: _Query) -> _Query:
-    return query.with_for_update(key_share=True).execution_options(populate_existing=True)
-
-
-_OWN = _mine(select(Answer))
-_OWN_LOCKED = _locking(_OWN)
-_WITH_GRID = _locking(_mine(select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)))
+_OWN = Prepared(_mine(select(Answer)))
+_OWN_LOCKED = Prepared(_mine(select(Answer)).with_for_update(key_share=True))
+_WITH_GRID = Prepared(
+    _mine(select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)).with_for_update(
+        key_share=True
+    )
+)
 _line = bindparam("line", type_=BigInteger)
 # One of the two locks is taken. The images are those that this annotator has reported as broken.
-_IN_LINE = _mine(
-    select(
-        Grid.round_id,
-        case(
-            (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
-            else_=cast(func.pg_advisory_xact_lock_shared(_line), Text),
-        ),
-        select(func.array_agg(Remark.image))
-        .where(
-            Remark.grid_id == Grid.id,
-            Remark.annotator_id == Answer.annotator_id,
-            Remark.image.is_not(None),
-        )
-        .scalar_subquery(),
-    ).join(Answer, Answer.grid_id == Grid.id)
+_IN_LINE = Prepared(
+    _mine(
+        select(
+            Grid.round_id,
+            case(
+                (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
+                else_=cast(func.pg_advisory_xact_lock_shared(_line), Text),
+            ),
+            select(func.array_agg(Remark.image))
+            .where(
+                Remark.grid_id == Grid.id,
+                Remark.annotator_id == Answer.annotator_id,
+                Remark.image.is_not(None),
+            )
+            .scalar_subquery(),
+        ).join(Answer, Answer.grid_id == Grid.id)
+    )
 )
 # The rows of campaign and round are as they are when everyone who changes more than counts is out.
-_WITH_ROUND = _mine(
-    select(Campaign, Grid, Answer, Round)
-    .join(Round, Round.campaign_id == Campaign.id)
-    .join(Grid, Grid.round_id == Round.id)
-    .join(Answer, Answer.grid_id == Grid.id)
-    .with_for_update(key_share=True, of=(Grid, Answer))
-    .execution_options(populate_existing=True)
-)
-_WITHOUT_ROUND = _locking(
+_WITH_ROUND = Prepared(
     _mine(
-        select(Campaign, Grid, Answer)
+        select(Campaign, Round, Grid, Answer, Assignment)
+        .join(Round, Round.campaign_id == Campaign.id)
+        .join(Grid, Grid.round_id == Round.id)
+        .join(Answer, Answer.grid_id == Grid.id)
+        .join(Assignment, Assignment.id == Answer.assignment_id)
+        .with_for_update(key_share=True, of=(Grid, Answer, Assignment))
+    )
+)
+_WITHOUT_ROUND = Prepared(
+    _mine(
+        select(Campaign, literal(None), Grid, Answer, Assignment)
         .join(Grid, Grid.campaign_id == Campaign.id)
         .join(Answer, Answer.grid_id == Grid.id)
+        .join(Assignment, Assignment.id == Answer.assignment_id)
+        .with_for_update(key_share=True, of=(Campaign, Grid, Answer, Assignment))
     )
 )
-_ASSIGNMENT = _locking(select(Assignment).where(Assignment.id == bindparam("assignment_id")))
-_others = aliased(Answer)
-_SECONDS_ON_OTHERS = (
-    select(func.coalesce(func.sum(_others.elapsed_ms), 0) / 1000.0)
-    .where(_others.assignment_id == Assignment.id, _others.id != bindparam("lease_id"))
-    .scalar_subquery()
-)
-_own = aliased(Answer)
-_IS_OWN_LIVE = (
-    select(and_(_own.state == "leased", _own.lease_expires_at > func.now()))
-    .where(_own.id == bindparam("lease_id"))
-    .scalar_subquery()
-)
-_AT_THE_END = (
-    select(
-        Assignment,
-        live_leases_of(bindparam("grid_id", type_=BigInteger)),
-        _IS_OWN_LIVE,
-        _SECONDS_ON_OTHERS,
-    )
+_ASSIGNMENT = Prepared(
+    select(Assignment)
     .where(Assignment.id == bindparam("assignment_id"))
-    .with_for_update(key_share=True, of=Assignment)
-    .execution_options(populate_existing=True)
+    .with_for_update(key_share=True)
 )
+# A lease that moves to another assignment while its rows are locked is found by the next attempt.
+_ATTEMPTS = 3
 
 
 def own_lease(
@@ -194,9 +185,8 @@ class Locked:
     """A lease or answer and all rows that its submission changes. `round` is None for checks.
     Otherwise the rows of campaign and round are not locked, and others may count in them.
 
-    n_others: live leases that others have of the grid; seconds_on_others: the time that the
-    assignment's other answers took; reported: images of the grid that the annotator has reported as
-    broken, even if the page no longer knows.
+    reported: images of the grid that the annotator has reported as broken, even if the page no
+    longer knows.
     """
 
     campaign: Campaign
@@ -204,8 +194,6 @@ class Locked:
     grid: Grid
     answer: Answer
     assignment: Assignment
-    n_others: int
-    seconds_on_others: float
     reported: list[int]
 
 
@@ -218,22 +206,13 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
     line = advisory_key(who.campaign.id)
     round_id, _, reported = _row_of(session, _IN_LINE, who, lease_id, line=line)
     query = _WITHOUT_ROUND if round_id is None else _WITH_ROUND
-    campaign, grid, answer, *rest = _row_of(session, query, who, lease_id)
-    # The assignment is not joined: a lease may move to another assignment while this waits for it,
-    # and the joined row would then be the wrong one. The leases are counted under the grid's lock.
-    its = {"assignment_id": answer.assignment_id, "grid_id": grid.id, "lease_id": lease_id}
-    assignment, n_live, is_live, seconds = session.execute(_AT_THE_END, its).one()
-    current = rest[0] if rest else None
-    n_others = n_live - int(is_live)
-    return Locked(
-        campaign, current, grid, answer, assignment, n_others, float(seconds), reported or []
-    )
+    return Locked(*_row_of(session, query, who, lease_id), reported=reported or [])
 
 
 def lock_assignment(session: Session, who: AnnotatorSession) -> None:
     """Lock the row of the annotator's assignment and read it again."""
     if not who.is_locked:
-        session.execute(_ASSIGNMENT, {"assignment_id": who.assignment.id}).one()
+        _ASSIGNMENT.rows(session, assignment_id=who.assignment.id)
 
 
 def locked_with_grid(
@@ -248,11 +227,11 @@ def locked_with_grid(
 
 
 def _row_of(
-    session: Session, query: _Query, who: AnnotatorSession, lease_id: UUID, **more: object
+    session: Session, query: Prepared, who: AnnotatorSession, lease_id: UUID, **more: object
 ) -> Any:
     """Return the row of this annotator's lease or answer. Raises LeaseNotFound."""
-    whose = {"lease_id": lease_id, "annotator_id": who.annotator_id, **more}
-    row = session.execute(query, whose).one_or_none()
-    if row is None:
-        raise LeaseNotFound("This grid is not assigned to you. Request the next one.")
-    return row
+    for _ in range(_ATTEMPTS):
+        row = query.first(session, lease_id=lease_id, annotator_id=who.annotator_id, **more)
+        if row is not None:
+            return row
+    raise LeaseNotFound("This grid is not assigned to you. Request the next one.")

@@ -9,17 +9,17 @@ no other lock (grids are taken with SKIP LOCKED), so it cannot cause a deadlock.
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.orm import Session
 
 from app.annotation.checks import next_check
+from app.annotation.free_grids import has_unfilled, is_free_and_locked, lease_free_grid
 from app.annotation.held import (
     held_by,
     live_leases,
-    live_leases_of,
     lock_assignment,
     locked_with_grid,
     own_lease,
@@ -34,12 +34,11 @@ from app.annotation.sessions import (
     require_prepared,
 )
 from app.annotation.waiting import WAIT_SECONDS, turns
-from app.campaigns.models import Campaign, Grid, Round
+from app.campaigns.models import Campaign, Grid
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
-from app.kinds import kind_of
 
 PAUSED_SECONDS = 20
 # How many free grids must remain for others before a grid is leased ahead.
@@ -129,7 +128,7 @@ def _handed_ahead(session: Session, ahead: Answer) -> Handout:
     if lease is None:
         # Another tab of this annotator is about to submit it, and then waits for the assignment.
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
-    lease.ahead, lease.leased_at, lease.lease_expires_at = False, datetime.now(UTC), _lease_end()
+    lease.ahead, lease.leased_at, lease.lease_expires_at = False, datetime.now(UTC), lease_end()
     return Handout("leased", lease, session.get_one(Grid, lease.grid_id))
 
 
@@ -141,12 +140,8 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
     """
     if begun is None:
         return None
-    place = {"grid_id": begun.grid_id}
-    locking = _STILL_FREE.with_for_update(of=Grid, skip_locked=True, key_share=True)
-    is_locked = session.scalar(locking, place) is not None
-    # The count is repeated under the lock: see _take_free_grid.
-    if is_locked and session.scalar(_STILL_FREE, place) is not None:
-        begun.lease_expires_at = _lease_end()
+    if is_free_and_locked(session, begun.grid_id):
+        begun.lease_expires_at = lease_end()
     return begun
 
 
@@ -156,10 +151,9 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
     if check is not None:
         return _claim_check(session, who, check, ahead)
     for round_ in at_work:
-        taken = _take_free_grid(session, who, round_)
+        taken = lease_free_grid(session, who, round_.id, lease_end(), ahead=ahead)
         if taken is not None:
-            grid, own = taken
-            return Handout("leased", _lease(session, who, grid, own, ahead), grid)
+            return Handout("leased", *taken)
     if ahead:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     if is_more_to_come(session, who):
@@ -207,95 +201,14 @@ def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
     last = at_work[-1]
     if last.number != who.campaign.rounds or awaits_grids(last):
         return True
-    about = {"annotator_id": who.annotator_id}
-    return any(
-        session.scalar(_UNFILLED, {**about, "round_id": round_.id}) is not None
-        for round_ in at_work
-    )
-
-
-def _unfilled() -> ColumnElement[bool]:
-    """SQL: grids of the round `round_id` that need an answer and that the annotator `annotator_id`
-    has neither answered nor is working on."""
-    answered_by_me = select(Answer.id).where(
-        Answer.grid_id == Grid.id,
-        Answer.annotator_id == bindparam("annotator_id"),
-        or_(Answer.state != "leased", Answer.lease_expires_at > func.now()),
-    )
-    return and_(
-        Grid.round_id == bindparam("round_id"),
-        Grid.n_answers < Grid.wanted,
-        ~answered_by_me.exists(),
-    )
-
-
-def _images_known() -> ColumnElement[int]:
-    """SQL: how many of a grid's images the annotator `annotator_id` has seen in other grids."""
-    seen = aliased(Grid)
-    mine = (
-        select(func.unnest(seen.images))
-        .join(Answer, Answer.grid_id == seen.id)
-        .where(Answer.annotator_id == bindparam("annotator_id"), Answer.state != "returned")
-    )
-    shown = func.unnest(Grid.images).table_valued("image", name="shown").render_derived()
-    known = select(func.count()).select_from(shown).where(shown.c.image.in_(mine)).correlate(Grid)
-    return known.scalar_subquery()
-
-
-# Statements of the hot path are made once: making them takes longer than running them.
-_FREE = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
-_STILL_FREE = select(Grid.id).where(Grid.id == bindparam("grid_id"), _FREE)
-# With the annotator's row of an expired lease of the same grid, if there is one.
-_STILL_FREE_AND_OWN = (
-    select(Grid.id, Answer)
-    .outerjoin(
-        Answer, and_(Answer.grid_id == Grid.id, Answer.annotator_id == bindparam("annotator_id"))
-    )
-    .where(Grid.id == bindparam("grid_id"), _FREE)
-)
-_UNFILLED = select(Grid.id).where(_unfilled()).limit(1)
-
-
-def _taking(candidates: Select[Any]) -> Select[Any]:
-    return candidates.limit(1).with_for_update(of=Grid, skip_locked=True, key_share=True)
-
-
-_NEXT = _taking(select(Grid).where(_unfilled(), _FREE).order_by(Grid.number))
-# Of the first free grids, the one with the fewest images that the annotator has seen. Every claim
-# would read the whole round if all were searched.
-_FIRST = select(Grid.id).where(_unfilled(), _FREE).order_by(Grid.number).limit(RANKED)
-_NEXT_NEW = _taking(
-    select(Grid)
-    .where(_unfilled(), _FREE, Grid.id.in_(_FIRST))
-    .order_by(_images_known(), Grid.number)
-)
-
-
-def _take_free_grid(
-    session: Session, who: AnnotatorSession, round_: Round
-) -> tuple[Grid, Answer | None] | None:
-    """Return a grid of the round that nobody is working on, with its row locked, and the
-    annotator's own expired lease of it."""
-    candidates = _NEXT_NEW if kind_of(who.campaign).prefers_new_images else _NEXT
-    about = {"annotator_id": who.annotator_id, "round_id": round_.id}
-    # The snapshot that chose the grid may be older than a lease committed just before the grid was
-    # locked, so the count is taken again under the lock, by a statement that sees it.
-    for _ in range(50):
-        grid: Grid | None = session.scalar(candidates, about)
-        if grid is None:
-            return None
-        mine = {"grid_id": grid.id, "annotator_id": who.annotator_id}
-        free = session.execute(_STILL_FREE_AND_OWN, mine).one_or_none()
-        if free is not None:
-            return grid, free[1]
-    return None
+    return any(has_unfilled(session, who, round_.id) for round_ in at_work)
 
 
 def _lease(
     session: Session, who: AnnotatorSession, grid: Grid, own: Answer | None, ahead: bool
 ) -> Answer:
     """Lease a grid. `own` is the annotator's row of it, if there is one."""
-    expires = _lease_end()
+    expires = lease_end()
     if own is None:
         own = Answer(
             campaign_id=who.campaign.id,
@@ -314,7 +227,7 @@ def _lease(
     return own
 
 
-def _lease_end() -> datetime:
+def lease_end() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=get_settings().lease_seconds)
 
 
@@ -336,7 +249,7 @@ def save_draft(
     lease.draft, lease.draft_version = draft, max(version, lease.draft_version)
     is_live = lease.lease_expires_at > datetime.now(UTC)
     if is_live or grid.role != "ask" or grid.n_answers + live_leases(session, grid) < grid.wanted:
-        lease.lease_expires_at = _lease_end()
+        lease.lease_expires_at = lease_end()
     return lease
 
 

@@ -21,6 +21,7 @@ from app.campaigns.models import Campaign
 from app.core.database import advisory_lock
 from app.core.errors import Conflict, LikewiseError
 from app.core.events import campaign_changed
+from app.core.prepared import Prepared
 from app.core.security import decrypt_timed, encrypt_timed, pseudonym
 
 TOKEN = "annotator-token"
@@ -189,14 +190,14 @@ _SESSION = (
 )
 
 
-_SESSION_LOCKED = _SESSION.with_for_update(of=Assignment, key_share=True)
+_READ = Prepared(_SESSION)
+_READ_AND_LOCK = Prepared(_SESSION.with_for_update(of=Assignment, key_share=True))
 
 
 def session_of(session: Session, assignment_id: UUID, *, lock: bool = False) -> AnnotatorSession:
     """Return the annotator session of a bearer token's assignment, whose row is locked with `lock`.
     Raises BadToken."""
-    query = _SESSION_LOCKED if lock else _SESSION
-    row = session.execute(query, {"assignment_id": assignment_id}).one_or_none()
+    row = (_READ_AND_LOCK if lock else _READ).first(session, assignment_id=assignment_id)
     if row is None:
         raise _run_out()
     return AnnotatorSession(*row, is_locked=lock)

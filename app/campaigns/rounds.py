@@ -31,6 +31,7 @@ from app.campaigns import hooks
 from app.campaigns.announcements import announce
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.core.events import campaign_changed
+from app.core.prepared import Prepared
 from app.strategies import get_strategy
 from app.strategies.grids import FirstRound, NextGrids
 
@@ -116,7 +117,7 @@ def n_existing_rounds(session: Session, campaign: Campaign) -> int:
 
 
 # Made once, because every request for a grid runs it.
-_AT_WORK = (
+_AT_WORK = Prepared(
     select(Round)
     .where(
         Round.campaign_id == bindparam("campaign_id"),
@@ -129,7 +130,7 @@ _AT_WORK = (
 def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
     """Return the rounds whose grids are assigned: the open round, then the prepared ones, so that
     nobody waits for the last answers of a round."""
-    return list(session.scalars(_AT_WORK, {"campaign_id": campaign.id}))
+    return [round_ for (round_,) in _AT_WORK.rows(session, campaign_id=campaign.id)]
 
 
 def schedule_round(session: Session, campaign: Campaign, batch: Batch) -> Round:
