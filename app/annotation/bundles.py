@@ -6,6 +6,7 @@ shown.
 """
 
 import logging
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -53,11 +54,36 @@ _PICTURES = Prepared(
 )
 
 
+# By campaign and position. Images that a campaign uses cannot be deleted, so that they keep their
+# positions for as long as it exists; those of its collection may move when it is gone.
+_pictures: dict[tuple[UUID, int], Picture] = {}
+_MOST_PICTURES = 200_000
+_remembering = threading.Lock()
+
+
 def pictures_at(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Picture]:
     """Return the pictures at these positions, in this order."""
-    rows = _PICTURES.rows(session, collection_id=campaign.collection_id, positions=list(positions))
-    by_position = {row[0]: Picture(*row) for row in rows}
-    return [by_position[position] for position in positions]
+    known = {place: _pictures.get((campaign.id, place)) for place in positions}
+    missing = [place for place, picture in known.items() if picture is None]
+    if missing:
+        rows = _PICTURES.rows(session, collection_id=campaign.collection_id, positions=missing)
+        for row in rows:
+            known[row[0]] = _remember(campaign, Picture(*row))
+    return [known[place] or _is_missing(place) for place in positions]
+
+
+def _is_missing(position: int) -> Picture:
+    raise LookupError(f"The collection has no image at position {position}.")
+
+
+def _remember(campaign: Campaign, picture: Picture) -> Picture:
+    # Those of a draft may still move.
+    if picture.position < campaign.n_images:
+        with _remembering:
+            while len(_pictures) >= _MOST_PICTURES:
+                del _pictures[next(iter(_pictures))]
+            _pictures[campaign.id, picture.position] = picture
+    return picture
 
 
 def images_at(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:

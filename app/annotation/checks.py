@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
-from app.campaigns.annotation_settings import annotation_of
+from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.known import known_grid
 from app.campaigns.models import Campaign, Grid
 from app.core.security import pseudonym
@@ -43,10 +43,15 @@ def _place(annotator_id: UUID, kind: str, share: float, stretch: int) -> int:
     return first + int(digest[:8], 16) % max(1, floor(EARLY * (last - first)))
 
 
+def has_checks(settings: AnnotationSettings) -> bool:
+    """Return whether annotators get gold grids or repeats."""
+    return bool(settings.gold_share or settings.repeat_share)
+
+
 def next_check(session: Session, who: AnnotatorSession) -> Grid | None:
     """Return the check that is this annotator's next grid, or None if an ordinary grid is next."""
-    settings = annotation_of(who.campaign.annotation)
-    if not settings.gold_share and not settings.repeat_share:
+    settings = who.settings
+    if not has_checks(settings):
         return None
     had = _grids_had(session, who)
     # A returned check is not replaced, because that would reveal that it was a check.

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import Request
 from starlette.types import Message, Receive, Scope, Send
 
+from app.annotation.checks import has_checks
 from app.annotation.sessions import AnnotatorSession, assignment_of_token
 from app.core.quick import QuickRoute
 
@@ -20,7 +21,7 @@ STEP_SECONDS = 0.02
 
 def keep_even_pace(request: Request, who: AnnotatorSession) -> None:
     """Send the response to this request at an even step if the campaign has checks."""
-    request.state.is_even = bool(who.settings.gold_share or who.settings.repeat_share)
+    request.state.is_even = has_checks(who.settings)
 
 
 def seconds_to_step(elapsed: float) -> float:

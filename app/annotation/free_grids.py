@@ -1,7 +1,7 @@
 """Grids that are free: finding them for an annotator, and leasing one."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from typing import cast as cast_type
 from uuid import UUID
 
@@ -26,7 +26,7 @@ from uuid_utils.compat import uuid7
 from app.annotation.held import live_leases_of
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
-from app.campaigns.models import Grid
+from app.campaigns.models import Grid, Round
 from app.core.prepared import Prepared
 from app.kinds import kind_of
 
@@ -35,16 +35,35 @@ RANKED = 200
 _ATTEMPTS = 50
 
 
-def _unfilled() -> ColumnElement[bool]:
-    """SQL: grids of the round `round_id` that need an answer and that the annotator `annotator_id`
-    has neither answered nor is working on."""
+class Taken(NamedTuple):
+    """A lease and its grid, whose row is locked."""
+
+    lease: Answer
+    grid: Grid
+
+
+_first_at_work = (
+    select(Round.id)
+    .where(
+        Round.campaign_id == bindparam("campaign_id"),
+        or_(Round.state == "open", Round.state == "ready"),
+    )
+    .order_by(Round.number)
+    .limit(1)
+    .scalar_subquery()
+)
+
+
+def _unfilled(round_id: ColumnElement[UUID]) -> ColumnElement[bool]:
+    """SQL: grids of the round that need an answer and that the annotator `annotator_id` has neither
+    answered nor is working on."""
     answered_by_me = select(Answer.id).where(
         Answer.grid_id == Grid.id,
         Answer.annotator_id == bindparam("annotator_id"),
         or_(Answer.state != "leased", Answer.lease_expires_at > func.now()),
     )
     return and_(
-        Grid.round_id == bindparam("round_id"),
+        Grid.round_id == round_id,
         Grid.n_answers < Grid.wanted,
         ~answered_by_me.exists(),
     )
@@ -67,23 +86,30 @@ def _images_known() -> ColumnElement[int]:
 _FREE = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
 _this = Grid.id == bindparam("grid_id")
 _STILL_FREE = Prepared(select(Grid.id).where(_this, _FREE))
-_UNFILLED = Prepared(select(Grid.id).where(_unfilled()).limit(1))
+_of_round = bindparam("round_id", type_=Uuid())
+_UNFILLED = Prepared(select(Grid.id).where(_unfilled(_of_round)).limit(1))
 
 
 def _taking(candidates: Select[Any]) -> Prepared:
     return Prepared(candidates.limit(1).with_for_update(of=Grid, skip_locked=True, key_share=True))
 
 
+def _next(round_id: ColumnElement[UUID]) -> Prepared:
+    return _taking(select(Grid).where(_unfilled(round_id), _FREE).order_by(Grid.number))
+
+
+def _next_new(round_id: ColumnElement[UUID]) -> Prepared:
+    """Of the first free grids, the one with the fewest images that the annotator has seen. Every
+    claim would read the whole round if all were searched."""
+    free = (_unfilled(round_id), _FREE)
+    first = select(Grid.id).where(*free).order_by(Grid.number).limit(RANKED)
+    chosen = select(Grid).where(*free, Grid.id.in_(first))
+    return _taking(chosen.order_by(_images_known(), Grid.number))
+
+
 _TAKE_IF_FREE = _taking(select(Grid.id).where(_this, _FREE))
-_NEXT = _taking(select(Grid).where(_unfilled(), _FREE).order_by(Grid.number))
-# Of the first free grids, the one with the fewest images that the annotator has seen. Every claim
-# would read the whole round if all were searched.
-_FIRST = select(Grid.id).where(_unfilled(), _FREE).order_by(Grid.number).limit(RANKED)
-_NEXT_NEW = _taking(
-    select(Grid)
-    .where(_unfilled(), _FREE, Grid.id.in_(_FIRST))
-    .order_by(_images_known(), Grid.number)
-)
+_NEXT, _NEXT_NEW = _next(_of_round), _next_new(_of_round)
+_NEXT_AT_WORK, _NEXT_NEW_AT_WORK = _next(_first_at_work), _next_new(_first_at_work)
 _answer = cast_type(Table, Answer.__table__)
 _ROW = {
     "id": bindparam("id", type_=Uuid()),
@@ -117,16 +143,35 @@ _LEASE_IF_FREE = Prepared(
 
 
 def lease_free_grid(
-    session: Session, who: AnnotatorSession, round_id: UUID, expires: datetime, *, ahead: bool
-) -> tuple[Answer, Grid] | None:
-    """Lease a grid of the round that nobody is working on, and return the lease and the grid, with
-    its row locked."""
+    session: Session, who: AnnotatorSession, round_: Round, expires: datetime, *, ahead: bool
+) -> Taken | None:
+    """Lease a grid of the round that nobody is working on."""
     candidates = _NEXT_NEW if kind_of(who.campaign).prefers_new_images else _NEXT
+    return _leased(session, who, candidates, {"round_id": round_.id}, expires, ahead)
+
+
+def lease_at_work(
+    session: Session, who: AnnotatorSession, expires: datetime, *, ahead: bool
+) -> Taken | None:
+    """The same in the first round whose grids are assigned, without reading which that is."""
+    prefers_new = kind_of(who.campaign).prefers_new_images
+    candidates = _NEXT_NEW_AT_WORK if prefers_new else _NEXT_AT_WORK
+    return _leased(session, who, candidates, {"campaign_id": who.campaign.id}, expires, ahead)
+
+
+def _leased(
+    session: Session,
+    who: AnnotatorSession,
+    candidates: Prepared,
+    where: dict[str, UUID],
+    expires: datetime,
+    ahead: bool,
+) -> Taken | None:
     mine = {"annotator_id": who.annotator_id}
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
     # locked. A statement that sees that lease then leases the grid only if it is still free.
     for _ in range(_ATTEMPTS):
-        chosen = candidates.first(session, **mine, round_id=round_id)
+        chosen = candidates.first(session, **mine, **where)
         if chosen is None:
             return None
         (grid,) = chosen
@@ -141,7 +186,7 @@ def lease_free_grid(
             ahead=ahead,
         )
         if leased is not None:
-            return leased[0], grid
+            return Taken(leased[0], grid)
     return None
 
 

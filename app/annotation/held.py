@@ -206,7 +206,8 @@ def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> 
     line = advisory_key(who.campaign.id)
     round_id, _, reported = _row_of(session, _IN_LINE, who, lease_id, line=line)
     query = _WITHOUT_ROUND if round_id is None else _WITH_ROUND
-    return Locked(*_row_of(session, query, who, lease_id), reported=reported or [])
+    campaign, current, grid, answer, assignment = _row_of(session, query, who, lease_id)
+    return Locked(campaign, current, grid, answer, assignment, reported or [])
 
 
 def lock_assignment(session: Session, who: AnnotatorSession) -> None:

@@ -15,8 +15,13 @@ from uuid import UUID
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
-from app.annotation.checks import next_check
-from app.annotation.free_grids import has_unfilled, is_free_and_locked, lease_free_grid
+from app.annotation.checks import has_checks, next_check
+from app.annotation.free_grids import (
+    has_unfilled,
+    is_free_and_locked,
+    lease_at_work,
+    lease_free_grid,
+)
 from app.annotation.held import (
     held_by,
     live_leases,
@@ -146,12 +151,17 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
 
 
 def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> Handout:
+    if not has_checks(who.settings):
+        # Nearly always, and then nothing else has to be read.
+        taken = lease_at_work(session, who, lease_end(), ahead=ahead)
+        if taken is not None:
+            return Handout("leased", *taken)
     at_work = rounds_at_work(session, who.campaign)
     check = next_check(session, who) if at_work else None
     if check is not None:
         return _claim_check(session, who, check, ahead)
     for round_ in at_work:
-        taken = lease_free_grid(session, who, round_.id, lease_end(), ahead=ahead)
+        taken = lease_free_grid(session, who, round_, lease_end(), ahead=ahead)
         if taken is not None:
             return Handout("leased", *taken)
     if ahead:

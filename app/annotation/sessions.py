@@ -200,7 +200,8 @@ def session_of(session: Session, assignment_id: UUID, *, lock: bool = False) -> 
     row = (_READ_AND_LOCK if lock else _READ).first(session, assignment_id=assignment_id)
     if row is None:
         raise _run_out()
-    return AnnotatorSession(*row, is_locked=lock)
+    campaign, annotator, assignment = row
+    return AnnotatorSession(campaign, annotator, assignment, is_locked=lock)
 
 
 def _run_out() -> BadToken:

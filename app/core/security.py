@@ -75,7 +75,13 @@ def _signers() -> list[str]:
 
 def signature(purpose: str, value: str) -> str:
     """Return a short (128 bit) keyed signature of `value`, for addresses of images."""
-    return _keyed_hash(_keys()[0], purpose, value)[:32]
+    return _signature(_keys()[0], purpose, value)
+
+
+# A campaign's images are shown again and again.
+@lru_cache(maxsize=20_000)
+def _signature(key: str, purpose: str, value: str) -> str:
+    return _keyed_hash(key, purpose, value)[:32]
 
 
 def signature_fits(purpose: str, value: str, given: str) -> bool:
