@@ -25,13 +25,21 @@ def up(
     ] = 8000,
     host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "127.0.0.1",
     demo: Annotated[bool, typer.Option(help="Create the demo at the first start.")] = True,
+    web_processes: Annotated[
+        int,
+        typer.Option(
+            envvar="LIKEWISE_WEB_PROCESSES",
+            min=0,
+            help="Processes of the web server; 0: half as many as the machine has cores, 1 to 4.",
+        ),
+    ] = 0,
 ) -> None:
     """Run everything: PostgreSQL, Redis, web server, Celery worker and dispatcher."""
     from likewise.first_start import first_start
     from likewise.supervisor import Supervisor
 
     try:
-        Supervisor(host, port).run(lambda: first_start(with_demo=demo))
+        Supervisor(host, port, web_processes).run(lambda: first_start(with_demo=demo))
     except KeyboardInterrupt:
         return
 
@@ -40,11 +48,19 @@ def up(
 def serve(
     port: Annotated[int, typer.Option(envvar="LIKEWISE_PORT")] = 8000,
     host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "0.0.0.0",
+    processes: Annotated[
+        int,
+        typer.Option(envvar="LIKEWISE_WEB_PROCESSES", min=1, help="Processes that share the port."),
+    ] = 1,
 ) -> None:
     """Run only the web server. Set DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY first."""
     _load_checked()
+    from likewise import web_processes
     from likewise.web_server import VARIABLES, command
 
+    if processes > 1:
+        web_processes.serve(host, port, processes)
+        return
     for name, value in VARIABLES.items():
         os.environ.setdefault(name, value)
     _become(*command(host, port))

@@ -22,6 +22,7 @@ from pathlib import Path
 import uvicorn
 
 from app.core.priority import give_way
+from app.core.requests import COUNTS
 from app.core.settings import get_settings
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,11 @@ class _Keeper(threading.Thread):
                 # A session of its own can have a lower priority, and does not get Ctrl-C: the web
                 # server does, and ends this process after its requests.
                 self._process = subprocess.Popen(
-                    self._command, stdin=subprocess.PIPE, start_new_session=True
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    start_new_session=True,
+                    # This process counts the other's requests, too.
+                    env={name: os.environ[name] for name in os.environ if name != COUNTS},
                 )
         except OSError as error:
             # Memory or file descriptors ran out; they may be free again at the next try.

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import psutil
 
-from likewise import environment, web_server
+from likewise import environment, web_processes, web_server
 from likewise.data_lock import DataLock, FolderTaken, belongs_to
 from likewise.embedded import (
     EmbeddedPostgres,
@@ -36,8 +36,9 @@ class CannotStart(RuntimeError):
 class Supervisor:
     """Runs the embedded servers and Likewise's processes until it gets a signal to stop."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, n_web: int = 0) -> None:
         self.host, self.port = host, port
+        self.n_web = n_web or web_processes.by_cores()
         self.data = environment.data_folder()
         self.base_url = os.environ.get("LIKEWISE_BASE_URL", f"http://{host}:{port}")
         self.postgres: EmbeddedPostgres | None = None
@@ -60,12 +61,13 @@ class Supervisor:
         # SIGHUP comes when the terminal is closed.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
-        try:
-            self._start()
-            self._show(first_start())
-            self._watch()
-        finally:
-            self._stop()
+        with web_processes.shared_counts(self.n_web) as counts:
+            try:
+                self._start(counts)
+                self._show(first_start())
+                self._watch()
+            finally:
+                self._stop()
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         if not self.stopping:
@@ -88,7 +90,7 @@ class Supervisor:
                 "LIKEWISE_DATA to another folder."
             ) from owner
 
-    def _start(self) -> None:
+    def _start(self, counts: dict[str, str]) -> None:
         os.environ["LIKEWISE_DATA"] = str(self.data)
         os.environ["LIKEWISE_SECRET_KEY"] = environment.secret_key()
         environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
@@ -101,7 +103,10 @@ class Supervisor:
         say("likewise", "migrating the database")
         self._once("likewise.cli", "migrate")
         python = sys.executable
-        self._child("web", python, "-m", *web_server.command(self.host, self.port, 3))
+        shares = self.n_web > 1
+        command = web_server.command(self.host, self.port, 3, shares=shares)
+        for name in web_processes.names(self.n_web):
+            self._child(name, python, "-m", *command, **counts)
         self._worker("worker", "learning", os.environ.get("LIKEWISE_WORKERS", "1"))
         self._worker("files", "files", "2")
         self._child("dispatcher", python, "-m", "workers.dispatcher")
@@ -132,8 +137,8 @@ class Supervisor:
         self._child("redis", *valkey.command(), "--logfile", "valkey.log")
         valkey.wait_ready(valkey.folder / "valkey.log")
 
-    def _child(self, name: str, *command: str) -> None:
-        variables = {**web_server.VARIABLES, **os.environ, "PYTHONUNBUFFERED": "1"}
+    def _child(self, name: str, *command: str, **more: str) -> None:
+        variables = {**web_server.VARIABLES, **os.environ, "PYTHONUNBUFFERED": "1", **more}
         child = Child(name, list(command), variables)
         child.start()
         self.children.append(child)

@@ -1,9 +1,11 @@
-"""The web server: `python -m likewise.web_server`."""
+"""One process of the web server: `python -m likewise.web_server`."""
 
 import argparse
 import gc
 import logging
 import signal
+import socket
+import sys
 from types import FrameType
 
 from likewise import heavy_server
@@ -13,16 +15,33 @@ from likewise import heavy_server
 KEEP_ALIVE_SECONDS = 130
 # Connections that can wait to be accepted: a class of hundreds may arrive at the same moment.
 BACKLOG = 2_048
+# As uvicorn's own command.
+STARTUP_FAILURE = 3
 
 # glibc gives threads separate heaps, sixteen on two cores, and each keeps the memory of its largest
 # request. After 20,000 hostile requests, two heaps had grown by 2 %, sixteen by 7 %.
 VARIABLES = {"MALLOC_ARENA_MAX": "2"}
 
 
-def command(host: str, port: int, grace_seconds: int | None = None) -> list[str]:
-    """The module to run and its arguments."""
+def command(
+    host: str, port: int, grace_seconds: int | None = None, *, shares: bool = False
+) -> list[str]:
+    """The module to run and its arguments. shares: whether the port is shared with other processes,
+    among which Linux distributes connections."""
     grace = [] if grace_seconds is None else ["--grace", str(grace_seconds)]
-    return ["likewise.web_server", "--host", host, "--port", str(port), *grace]
+    sharing = ["--shares"] if shares else []
+    return ["likewise.web_server", "--host", host, "--port", str(port), *grace, *sharing]
+
+
+def _shared(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    shared = socket.socket(family, kind, protocol)
+    shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    shared.bind(address)
+    return shared
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -35,6 +54,7 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--grace", type=int, help="seconds that open requests have to finish")
+    parser.add_argument("--shares", action="store_true", help="share the port with others")
     options = parser.parse_args()
     import uvicorn
 
@@ -47,9 +67,8 @@ def main() -> None:
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RepetitionFilter())
     signal.signal(signal.SIGTERM, _end)
-    with heavy_server.running() as (socket, want):
-        hand_over_to(socket, want)
-        uvicorn.run(
+    server = uvicorn.Server(
+        uvicorn.Config(
             "app.main:served",
             factory=True,
             host=options.host,
@@ -61,6 +80,12 @@ def main() -> None:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=options.grace,
         )
+    )
+    with heavy_server.running() as (path, want):
+        hand_over_to(path, want)
+        server.run([_shared(options.host, options.port)] if options.shares else None)
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)
 
 
 if __name__ == "__main__":

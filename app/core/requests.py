@@ -23,6 +23,9 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 logger = logging.getLogger(REQUESTS)
+# The folder in which several processes on one port count together (the name is
+# prometheus_client's).
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 # Metrics of this process. The labels are limited to templates of routes, never paths or ids.
 FIGURES = CollectorRegistry()
 durations = Histogram(

@@ -1,6 +1,7 @@
 """Metrics for Prometheus: of this process, and of the database by queries that stay cheap."""
 
 import logging
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -8,6 +9,7 @@ from decimal import Decimal
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, SummaryMetricFamily
 from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,7 +20,7 @@ from app.annotation.models import Answer
 from app.campaigns.models import Campaign
 from app.core.database import POOL_SIZE, REQUEST_CONNECTIONS, get_engine, transaction
 from app.core.outbox import OutboxMessage
-from app.core.requests import FIGURES
+from app.core.requests import COUNTS, FIGURES
 from app.jobs.models import Job
 from app.operations.models import CspViolation
 from app.recruitment.models import Payment
@@ -33,7 +35,16 @@ def read_figures() -> bytes:
     only the metrics of the process."""
     registry = CollectorRegistry()
     registry.register(_Current())
-    return generate_latest(FIGURES) + generate_latest(registry)
+    return generate_latest(_requests()) + generate_latest(registry)
+
+
+def _requests() -> CollectorRegistry:
+    """Return what the processes of this web server have counted, also those that have ended."""
+    if COUNTS not in os.environ:
+        return FIGURES
+    together = CollectorRegistry()
+    MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+    return together
 
 
 class _Current(Collector):
