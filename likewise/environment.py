@@ -6,6 +6,7 @@ from pathlib import Path
 
 NAMES = (
     "DATABASE_URL",
+    "LIKEWISE_DIRECT_DATABASE_URL",
     "REDIS_URL",
     "STORAGE_URL",
     "LIKEWISE_SECRET_KEY",

@@ -34,6 +34,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
 
+from app.core.errors import LikewiseError
 from app.core.settings import get_settings
 from app.core.timestamps import read_all_times
 
@@ -72,6 +73,13 @@ TIMEOUTS = (
 _THROUGH_POOLER: dict[str, Any] = {"connect_timeout": 10, "prepare_threshold": None}
 
 Table = TypeVar("Table", bound=Base)
+
+
+class UnknownPooler(LikewiseError):
+    """There is a pooler in front of PostgreSQL, and the settings do not say so."""
+
+    code = "unknown_pooler"
+    status = 503
 
 
 class Identified:
@@ -130,6 +138,7 @@ def _engine(pool_size: int, max_overflow: int, direct: str = "") -> Engine:
     event.listen(engine, "checkout", _notice_the_end)
     event.listen(engine, "connect", read_all_times)
     event.listen(engine, "handle_error", _without_row_values)
+    event.listen(engine, "handle_error", _explain_pooler)
     return engine
 
 
@@ -166,6 +175,18 @@ def _without_row_values(context: ExceptionContext) -> None:
     if wrapped is not None:
         wrapped.args = tuple(
             part.replace(whole, first) if isinstance(part, str) else part for part in wrapped.args
+        )
+
+
+def _explain_pooler(context: ExceptionContext) -> None:
+    """Say what to do if a pooler refused our options."""
+    if context.connection is None and "unsupported startup parameter" in str(
+        context.original_exception
+    ):
+        raise UnknownPooler(
+            "A pooler answers where PostgreSQL itself is expected. Set DATABASE_URL to the "
+            "pooler's address and LIKEWISE_DIRECT_DATABASE_URL to that of PostgreSQL "
+            "(docs/operations.md, A pooler)."
         )
 
 

@@ -10,7 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 POSTGRESQL = "postgresql+psycopg://"
@@ -140,6 +147,16 @@ class Settings(BaseSettings):
     @property
     def secure_cookies(self) -> bool:
         return self.base_url.startswith("https://")
+
+
+def problems_of_settings(error: ValidationError) -> str:
+    """Describe invalid settings by their environment variables, without their values."""
+    problems = []
+    for problem in error.errors():
+        name = str(problem["loc"][0])
+        variable = name if name.isupper() else f"LIKEWISE_{name.upper()}"
+        problems.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
+    return "; ".join(problems)
 
 
 @lru_cache
