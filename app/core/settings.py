@@ -6,6 +6,7 @@ without a prefix because that is what hosting platforms set; everything else sta
 `LIKEWISE_DATA` and passes their addresses on to the processes it starts.
 """
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+_URL = re.compile(r"[a-z0-9]+://.")
 POSTGRESQL = "postgresql+psycopg://"
 
 
@@ -133,6 +135,13 @@ class Settings(BaseSettings):
             if url.startswith(scheme):
                 return POSTGRESQL + url.removeprefix(scheme)
         raise ValueError(f"an address of PostgreSQL begins with {POSTGRESQL}")
+
+    @field_validator("storage_url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        if url and not _URL.match(url):
+            raise ValueError("object storage is s3://bucket/prefix, a folder file:///path")
+        return url
 
     @property
     def direct_url(self) -> str:

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import psycopg
 
-from app.core.storage import StorageError, all_keys, delete_everything, put_object, put_pieces
+from app.core.storage import (
+    StorageError,
+    all_keys,
+    delete_everything,
+    put_object,
+    put_pieces,
+    storage_reason,
+)
 from likewise import environment
 from likewise.backups.contents import DATABASE, STORAGE, CannotRestore, Manifest, Part
 from likewise.backups.reading import Backup, opened
@@ -137,7 +144,9 @@ def restore_backup(file: Path, folder: Path) -> Manifest:
             backup.check_parts()
             with place.begun():
                 place.fill(backup)
-        except (OSError, StorageError, psycopg.Error) as error:
+        except StorageError as error:
+            raise CannotRestore(f"Nothing was restored: {storage_reason(error)}") from error
+        except (OSError, psycopg.Error) as error:
             raise CannotRestore(f"Nothing was restored: {str(error).strip()}") from error
         if place.database_url:
             _migrate(place.database_url)

@@ -24,7 +24,7 @@ from app.core.database import get_direct_engine, snapshot
 from app.core.openapi import release
 from app.core.revisions import database_revision
 from app.core.settings import get_settings
-from app.core.storage import StorageError, all_keys, stream_object
+from app.core.storage import StorageError, all_keys, storage_reason, stream_object
 from app.tables import metadata
 from likewise.backups.contents import (
     DATABASE,
@@ -54,7 +54,7 @@ def write_backup(target: Path) -> Manifest:
         with _finished_or_gone(target) as file:
             return _write(file)
     except (OSError, StorageError) as error:
-        raise BackupFailed(f"No backup was made: {error}.") from error
+        raise BackupFailed(f"No backup was made: {storage_reason(error)}.") from error
     except DBAPIError as error:
         reason = str(error.orig).partition("\n")[0]
         raise BackupFailed(f"No backup was made. The database reported: {reason}") from error
