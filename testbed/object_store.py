@@ -35,8 +35,8 @@ class ObjectStore:
             "STORAGE_URL": f"s3://{BUCKET}/{PREFIX}",
             "AWS_ENDPOINT": self.endpoint,
             "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
-            "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "AWS_ACCESS_KEY_ID": "test-access-key",
+            "AWS_SECRET_ACCESS_KEY": "test-secret-key",
         }
 
     @property
