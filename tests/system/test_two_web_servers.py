@@ -24,7 +24,7 @@ from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.results.models import Model
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 from testbed.object_store import running_object_store
-from testbed.pooler import Pooler, needs_pooler, running_pooler
+from testbed.pooler import SESSIONS, Pooler, needs_pooler, running_pooler
 from testbed.servers import Servers
 from testbed.system import System, running_system, wait_until
 from tests.conftest import settings_over, used_here
@@ -39,6 +39,10 @@ KILLED_AT = 70
 EACH_ONCE = """
     SELECT grid_id, annotator_id, count(*) FROM answer
     WHERE state IN ('submitted', 'surplus') GROUP BY 1, 2 HAVING count(*) > 1"""
+# Of PostgreSQL, through the pooler and past it; of these, the dispatcher's.
+SESSIONS_NOW = """
+    SELECT count(*), count(*) FILTER (WHERE query LIKE 'LISTEN %') FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend'"""
 NOT_FULL = "SELECT id, n_answers, wanted FROM grid WHERE role = 'ask' AND n_answers <> wanted"
 
 
@@ -236,6 +240,7 @@ def check_facts(campaign: Campaign, traffic: Traffic, drafter: Drafter) -> None:
         assert len(mine) == 2
         for query in (EACH_ONCE, NOT_FULL):
             assert session.execute(text(query)).all() == []
+        n_sessions, n_listening = session.execute(text(SESSIONS_NOW)).one()
         stored = select(func.count()).where(Answer.state == "submitted")
         n_stored = session.scalar(stored)
         late = session.scalar(select(func.count()).where(Answer.state == "surplus"))
@@ -243,6 +248,9 @@ def check_facts(campaign: Campaign, traffic: Traffic, drafter: Drafter) -> None:
     assert n_stored == BUDGET == reloaded(campaign.id).n_answers
     assert len(traffic.log) + len(mine) == n_stored + (late or 0)
     assert broken_invariants() == {}
+    # Of a hundred connections of five processes.
+    assert n_sessions <= SESSIONS + 1
+    assert n_listening == 1
 
 
 def check_results(requester: httpx.Client, campaign: Campaign, system: System) -> None:
