@@ -75,9 +75,7 @@ def save(values: dict[str, str]) -> None:
     names = [*NAMES, *sorted(name for name in values if name.startswith(OF_STORAGE))]
     # A line is a variable; a key in several lines is better kept in a file.
     lines = [
-        f"{name}={values[name]}"
-        for name in names
-        if values.get(name) and "\n" not in values[name]
+        f"{name}={values[name]}" for name in names if values.get(name) and "\n" not in values[name]
     ]
     write_private(_runtime_file(), "\n".join(lines) + "\n")
 

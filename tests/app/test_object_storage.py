@@ -1,5 +1,6 @@
 """Everything that is stored, in S3-compatible storage: what a folder does, it does too."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from app.collections.models import Image
 from app.core import storage
 from app.core.database import transaction
 from app.core.outages import through_outages
+from likewise import environment as up
 from likewise.cli import cli
 from testbed.builders import a_campaign, a_png, an_account, sign_in
 from testbed.object_store import BUCKET, ObjectStore, running_object_store
@@ -240,3 +242,23 @@ def test_an_address_that_is_no_storage_is_an_error_in_a_line(
         assert refused.returncode == 1
         assert refused.stderr.startswith("likewise: STORAGE_URL: object storage is")
         assert len(refused.stderr.splitlines()) == 1
+
+
+def test_commands_beside_a_running_up_know_its_storage(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "-----BEGIN-----\nin lines"
+    (tmp_path / "data").mkdir()
+    up.save({**environment, "AWS_SESSION_TOKEN": "=a=", "GOOGLE_KEY": key, "UNKNOWN": "x"})
+    assert (tmp_path / "data" / "runtime.env").stat().st_mode & 0o77 == 0
+    for name in {"AWS_SESSION_TOKEN", "GOOGLE_KEY", *environment} - {"LIKEWISE_DATA"}:
+        # First set, so that it is as before at the end.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    up.load()
+    assert not {"GOOGLE_KEY", "UNKNOWN"} & set(os.environ)
+    assert os.environ["AWS_SESSION_TOKEN"] == "=a="
+    assert os.environ["AWS_ENDPOINT"] == environment["AWS_ENDPOINT"]
+    forget_settings()
+    storage.put_object("x", b"x")
+    assert storage.get_object("x") == b"x"

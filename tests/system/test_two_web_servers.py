@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from redis import Redis
 from sqlalchemy import func, select, text
 
 from app.accounts.models import Account
@@ -19,6 +20,7 @@ from app.annotation.models import Answer
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from app.core.events import channel_of
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.results.models import Model
@@ -129,8 +131,8 @@ class Drafter:
         self.lease = self.claims(server)
         self.groups = [index % 3 for index in range(len(self.lease["images"]))]
         path = f"{server}/api/v1/annotate/leases/{self.lease['id']}/draft"
-        body = {"version": 1, "groups": self.groups, "descriptions": ["mine", "", ""]}
-        saved = self.http.put(path, json=body, headers=self.who)
+        draft = {"version": 1, "groups": self.groups, "descriptions": ["mine", "", ""]}
+        saved = self.http.put(path, json=draft, headers=self.who)
         assert saved.status_code == 200, saved.text
 
     def claims(self, server: str) -> dict[str, Any]:
@@ -138,6 +140,11 @@ class Drafter:
         assert handout["status"] == "leased", handout
         lease: dict[str, Any] = handout["lease"]
         return lease
+
+    def sees(self, server: str) -> int:
+        """How many pictures of the grid come."""
+        path = f"{server}/api/v1/annotate/leases/{self.lease['id']}/images/small"
+        return self.http.get(path, headers=self.who).content.count(b"WEBPVP8")
 
     def submits(self, server: str, key: str) -> httpx.Response:
         path = f"{server}/api/v1/annotate/leases/{self.lease['id']}/answer"
@@ -187,6 +194,8 @@ def test_one_of_two_web_servers_is_killed_under_load(many: System) -> None:
     dying.open()
     page.open()
     wait_until("the first progress", lambda: page.heard("progress") and dying.heard("progress"), 30)
+    # From then on, nothing is missed.
+    wait_until("both servers to listen", lambda: n_listeners(many, campaign) == 2, 30)
 
     # What happens at one server is told at the other.
     drafter = Drafter(traffic.link)
@@ -205,6 +214,7 @@ def test_one_of_two_web_servers_is_killed_under_load(many: System) -> None:
         assert lease["id"] == drafter.lease["id"]
         assert lease["draft"]["groups"] == drafter.groups
         assert lease["draft"]["descriptions"][0] == "mine"
+        assert drafter.sees(other) == len(lease["images"])
         key = str(uuid.uuid4())
         replies = [drafter.submits(other, key).json() for _ in range(2)]
         assert replies[0]["status"] == "stored"
@@ -230,6 +240,12 @@ def test_one_of_two_web_servers_is_killed_under_load(many: System) -> None:
     assert page.heard("progress")[-1]["answers"] == BUDGET
     assert again.heard("progress")[-1]["answers"] == BUDGET
     check_results(requester, campaign, many)
+
+
+def n_listeners(system: System, campaign: Campaign) -> int:
+    with Redis.from_url(system.valkey.url) as client:
+        [(_, n)] = client.pubsub_numsub(channel_of(campaign.id))
+    return int(n)
 
 
 def check_facts(campaign: Campaign, traffic: Traffic, drafter: Drafter) -> None:
