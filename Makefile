@@ -19,7 +19,7 @@ LONGEST_TEST ?= 900
 # Threads that wait for each other must not keep a core from others.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: up demo test test-python acceptance test-frontend lint format frontend bench browser lock audit licences sbom clean help
+.PHONY: up demo test test-python acceptance test-frontend lint format frontend bench browser pooler lock audit licences sbom clean help
 
 help: ## Show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -33,7 +33,7 @@ demo: $(ENVIRONMENT) ## A simulated crowd answers the demo campaigns (make up is
 
 test: test-python test-frontend ## All tests, browser tests included
 
-test-python: $(ENVIRONMENT) $(FRONTEND) browser
+test-python: $(ENVIRONMENT) $(FRONTEND) browser pooler
 	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder \
 		--timeout $(LONGEST_TEST) --timeout-method thread --max-worker-restart 2
@@ -70,6 +70,9 @@ frontend: $(FRONTEND) ## Build the frontend
 
 browser: $(ENVIRONMENT)
 	@sh tools/browser.sh $(BIN)
+
+pooler:
+	@sh tools/pooler.sh
 
 lock: $(TOOLS)/.installed ## Write requirements/*.lock anew from pyproject.toml and constraints.txt
 	@PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(TOOLS)/bin/python -m tools.supply.lock

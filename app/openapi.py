@@ -8,7 +8,8 @@ from pathlib import Path
 
 def main() -> None:
     # The schema depends on code alone, so that a build needs no running database.
-    for name in ("DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY"):
+    os.environ.setdefault("DATABASE_URL", "postgresql+psycopg://unused")
+    for name in ("REDIS_URL", "LIKEWISE_SECRET_KEY"):
         os.environ.setdefault(name, "unused")
     from app.main import create_app
 

@@ -126,6 +126,9 @@ def _load_checked() -> None:
     environment.load()
     os.environ.setdefault("LIKEWISE_LOG_FORMAT", "json")
     environment.require_strong_key(os.environ["LIKEWISE_SECRET_KEY"])
+    from app.core.settings import get_settings
+
+    get_settings()
 
 
 def _become(module: str, *arguments: str) -> None:
@@ -166,7 +169,10 @@ _register_commands()
 
 def main() -> None:
     """Run the command line and print each expected error as one line on standard error."""
+    from pydantic import ValidationError
+
     from app.core.errors import LikewiseError
+    from app.core.settings import Settings, problems_of_settings
     from likewise.embedded import ServerDidNotStart
     from likewise.supervisor import CannotStart
 
@@ -174,6 +180,11 @@ def main() -> None:
         cli()
     except (LikewiseError, *REFUSALS, CannotStart, ServerDidNotStart) as error:
         print(f"likewise: {error}", file=sys.stderr)
+        sys.exit(1)
+    except ValidationError as error:
+        if error.title != Settings.__name__:
+            raise
+        print(f"likewise: {problems_of_settings(error)}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 NAMES = (
     "DATABASE_URL",
+    "LIKEWISE_DIRECT_DATABASE_URL",
     "REDIS_URL",
     "STORAGE_URL",
     "LIKEWISE_SECRET_KEY",
@@ -13,6 +14,8 @@ NAMES = (
     "LIKEWISE_BASE_URL",
     "LIKEWISE_DATA",
 )
+# Credentials and addresses of object storage, for commands that read it.
+OF_STORAGE = ("AWS_", "GOOGLE_", "AZURE_")
 # This file is in the data folder during a restore, and stays there if the restore is killed.
 RESTORING = "restoring"
 
@@ -69,7 +72,11 @@ def weak_old_keys() -> int:
 
 
 def save(values: dict[str, str]) -> None:
-    lines = [f"{name}={values[name]}" for name in NAMES if values.get(name)]
+    names = [*NAMES, *sorted(name for name in values if name.startswith(OF_STORAGE))]
+    # A line is a variable; a key in several lines is better kept in a file.
+    lines = [
+        f"{name}={values[name]}" for name in names if values.get(name) and "\n" not in values[name]
+    ]
     write_private(_runtime_file(), "\n".join(lines) + "\n")
 
 

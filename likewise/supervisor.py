@@ -121,6 +121,11 @@ class Supervisor:
         if os.environ.get("DATABASE_URL"):
             say("likewise", "using the PostgreSQL of DATABASE_URL")
             return
+        if os.environ.get("LIKEWISE_DIRECT_DATABASE_URL"):
+            raise CannotStart(
+                "LIKEWISE_DIRECT_DATABASE_URL is set, but DATABASE_URL is not. Set DATABASE_URL to "
+                "the pooler's address, or unset both to use the embedded PostgreSQL."
+            )
         say("likewise", "starting PostgreSQL")
         self.postgres = EmbeddedPostgres(self.data / "postgres")
         self.postgres.start()

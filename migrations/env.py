@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from app.core.database import get_engine
+from app.core.database import get_direct_engine
 from app.core.row_security import install_row_security
 from app.tables import metadata
 
@@ -12,7 +12,7 @@ def run() -> None:
 
     New tables that have policies are opened to requesters in the same transaction.
     """
-    with get_engine().connect() as connection:
+    with get_direct_engine().connect() as connection:
         context.configure(connection=connection, target_metadata=metadata)
         with context.begin_transaction():
             # A replica waits for another's migration, however long that takes.

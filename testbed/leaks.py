@@ -55,7 +55,7 @@ def _of_settings() -> Iterator[tuple[str, str]]:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             yield f"setting {name}", value.get_secret_value()
-    for address in (settings.database_url, settings.redis_url):
+    for address in (settings.database_url, settings.direct_database_url, settings.redis_url):
         yield "a server's password", urlsplit(address).password or ""
 
 

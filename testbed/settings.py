@@ -18,6 +18,7 @@ def used_here(values: Mapping[str, str]) -> Iterator[None]:
         yield
         database.get_engine().dispose()
         database._downloads().dispose()
+        database.get_direct_engine().dispose()
     forget_settings()
 
 
@@ -26,6 +27,7 @@ def forget_settings() -> None:
     settings.get_settings.cache_clear()
     database.get_engine.cache_clear()
     database._downloads.cache_clear()
+    database._past_the_pooler.cache_clear()
     database.session_factory.cache_clear()
     storage._store.cache_clear()
     events._redis.cache_clear()

@@ -49,42 +49,51 @@ class System:
     folder: Path
     valkey: EmbeddedValkey
     port: int = field(default_factory=free_port)
+    # Of further web servers: web-2.
+    ports: dict[str, int] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     # What no log may hold, and what each is.
     secrets: dict[str, str] = field(default_factory=dict)
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self.url_of("web")
+
+    def url_of(self, web: str) -> str:
+        """The address of one of the web servers."""
+        port = self.port if web == "web" else self.ports.setdefault(web, free_port())
+        return f"http://127.0.0.1:{port}"
 
     def start(self, name: str, celery: str = "workers.celery_app:celery") -> None:
-        """`worker-2` is one more worker; celery: the application that workers run."""
+        """`worker-2` is one more worker, `web-2` one more web server at a port of its own; celery:
+        the application that workers run."""
+        kind = name.partition("-")[0]
         commands = {
-            "web": command("127.0.0.1", self.port),
+            "web": command("127.0.0.1", int(self.url_of(name).rpartition(":")[2])),
             "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
                        "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *commands[name.partition("-")[0]]],
+                [sys.executable, "-m", *commands[kind]],
                 cwd=ROOT,
                 env={**VARIABLES, **os.environ, **self.environment},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        if name == "web":
-            wait_until("the web server", self._web_answers)
+        if kind == "web":
+            wait_until("the web server", lambda: self._web_answers(name))
 
     def start_missing(self, name: str) -> None:
         """Start what an earlier test has killed."""
         if name not in self.processes:
             self.start(name)
 
-    def _web_answers(self) -> bool:
+    def _web_answers(self, name: str) -> bool:
         try:
-            return httpx.get(f"{self.base_url}/healthz", timeout=2).is_success
+            return httpx.get(f"{self.url_of(name)}/healthz", timeout=2).is_success
         except httpx.TransportError:
             return False
 

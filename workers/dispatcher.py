@@ -151,7 +151,8 @@ class Dispatcher:
                 self.stopping.wait(TICK_SECONDS)
 
     def _listen(self) -> None:
-        url = get_settings().database_url.replace("postgresql+psycopg://", "postgresql://")
+        # A pooler would forget that this session listens.
+        url = get_settings().direct_url.replace("postgresql+psycopg://", "postgresql://")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"LISTEN {NOTIFY_CHANNEL}")
             while not self.stopping.is_set():

@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import BaseError
-from obstore.store import ObjectStore, from_url
+from obstore.store import ObjectStore
 
 from app.core.errors import InvalidInput, LikewiseError
 from app.core.settings import get_settings
+from app.core.storage import open_store
 
 WEB = ("http", "https")
 STORAGE = ("s3", "gs", "az", "file")
@@ -150,7 +151,7 @@ def _checked_web_address(text: str) -> str:
 @lru_cache
 def _bucket(scheme: str, bucket: str) -> ObjectStore:
     # Credentials come from the server's environment, like those of its own storage.
-    return from_url(f"{scheme}://{bucket}")
+    return open_store(f"{scheme}://{bucket}")
 
 
 def list_below(prefix: Location) -> Iterator[tuple[str, int]]:

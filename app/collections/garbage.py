@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from app.collections.models import Discard, Image
 from app.core.clock import latest_now
-from app.core.database import get_engine
+from app.core.database import get_direct_engine
 from app.core.outbox import counts_as_lost, has_recent_message, send_after_commit
 from app.core.storage import delete_below
 from app.core.sweeps import reason_of
@@ -48,7 +48,8 @@ def all_objects_kept() -> Iterator[None]:
     Only one caller at a time can do this; a second one waits. If it is entered before a snapshot is
     taken, storage has everything that the snapshot refers to.
     """
-    with get_engine().connect() as connection:
+    # A pooler would give this session, with its lock, to others.
+    with get_direct_engine().connect() as connection:
         # There is no transaction, because PostgreSQL may be configured to end idle ones.
         connection = connection.execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(text("SET statement_timeout = 0"))

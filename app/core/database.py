@@ -17,6 +17,7 @@ from psycopg.pq import ConnStatus
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Connection,
     DateTime,
     Engine,
     MetaData,
@@ -33,6 +34,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 from sqlalchemy.types import Uuid
 from uuid_utils.compat import uuid7
 
+from app.core.errors import LikewiseError
 from app.core.settings import get_settings
 from app.core.timestamps import read_all_times
 
@@ -66,8 +68,18 @@ DOWNLOAD_CONNECTIONS = 6
 TIMEOUTS = (
     "-c statement_timeout=60000 -c lock_timeout=30000 -c idle_in_transaction_session_timeout=300000"
 )
+# What a pooler allows: no options, and no statements that one connection prepares and another one
+# executes (docs/decisions/0035).
+_THROUGH_POOLER: dict[str, Any] = {"connect_timeout": 10, "prepare_threshold": None}
 
 Table = TypeVar("Table", bound=Base)
+
+
+class UnknownPooler(LikewiseError):
+    """There is a pooler in front of PostgreSQL, and the settings do not say so."""
+
+    code = "unknown_pooler"
+    status = 503
 
 
 class Identified:
@@ -96,21 +108,44 @@ def _downloads() -> Engine:
     return _engine(1, DOWNLOAD_CONNECTIONS - 1)
 
 
-def _engine(pool_size: int, max_overflow: int) -> Engine:
+def get_direct_engine() -> Engine:
+    """Return an engine whose connections are sessions of PostgreSQL even if there is a pooler: for
+    migrations, backups, and everything else that outlasts a transaction."""
+    return _past_the_pooler() if get_settings().direct_database_url else get_engine()
+
+
+@lru_cache
+def _past_the_pooler() -> Engine:
+    return _engine(1, 3, get_settings().direct_database_url)
+
+
+def _engine(pool_size: int, max_overflow: int, direct: str = "") -> Engine:
+    has_pooler = bool(get_settings().direct_database_url) and not direct
     engine = create_engine(
-        get_settings().database_url,
+        direct or get_settings().database_url,
         poolclass=QueuePool,
         pool_size=pool_size,
         max_overflow=max_overflow,
         pool_timeout=10,
         # Errors are logged, and parameters would reveal people's ids and hashes of tokens.
         hide_parameters=True,
-        connect_args={"connect_timeout": 10, "options": TIMEOUTS},
+        connect_args=_THROUGH_POOLER
+        if has_pooler
+        else {"connect_timeout": 10, "options": TIMEOUTS},
     )
+    if has_pooler:
+        event.listen(engine, "begin", _set_timeouts)
     event.listen(engine, "checkout", _notice_the_end)
     event.listen(engine, "connect", read_all_times)
     event.listen(engine, "handle_error", _without_row_values)
+    event.listen(engine, "handle_error", _explain_pooler)
     return engine
+
+
+def _set_timeouts(connection: Connection) -> None:
+    """Set TIMEOUTS for this transaction, in one round trip: the next one may get another session,
+    and this session serves another client."""
+    connection.exec_driver_sql(TIMEOUTS.replace("-c ", "; SET LOCAL ").lstrip("; "))
 
 
 def _notice_the_end(connection: psycopg.Connection[Any], *_: object) -> None:
@@ -143,6 +178,18 @@ def _without_row_values(context: ExceptionContext) -> None:
         )
 
 
+def _explain_pooler(context: ExceptionContext) -> None:
+    """Say what to do if a pooler refused our options."""
+    if context.connection is None and "unsupported startup parameter" in str(
+        context.original_exception
+    ):
+        raise UnknownPooler(
+            "A pooler answers where PostgreSQL itself is expected. Set DATABASE_URL to the "
+            "pooler's address and LIKEWISE_DIRECT_DATABASE_URL to that of PostgreSQL "
+            "(docs/operations.md, A pooler)."
+        )
+
+
 @lru_cache
 def session_factory() -> sessionmaker[Session]:
     return sessionmaker(get_engine(), expire_on_commit=False)
@@ -157,13 +204,13 @@ def transaction() -> Iterator[Session]:
 
 
 @contextmanager
-def snapshot() -> Iterator[Session]:
+def snapshot(engine: Engine | None = None) -> Iterator[Session]:
     """Open a read-only session that sees the database as it is now, however long reading takes.
 
-    Times are UTC, no statement times out, and its connection is not from the pool of requests. If
-    you send what you read to a client, spool it (app/core/spool.py).
+    Times are UTC, no statement times out, and its connection is not from the pool of requests,
+    unless an engine is given. If you send what you read to a client, spool it (app/core/spool.py).
     """
-    with Session(_downloads(), expire_on_commit=False) as session, session.begin():
+    with Session(engine or _downloads(), expire_on_commit=False) as session, session.begin():
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         session.connection(execution_options=options)
         session.execute(text("SET LOCAL statement_timeout = 0"))

@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from app.core.errors import NoRoom
+from app.core.storage import StorageUnavailable, storage_reason
 
 Result = TypeVar("Result")
 
@@ -33,8 +34,8 @@ def through_outages(
     what: str, work: Callable[[], Result], give_up: Callable[[], bool] = lambda: False
 ) -> Result:
     """Run `work`, a whole transaction or a write under its own keys, and return its result. Repeat
-    it while the database is away or a disk is full, until `give_up`, for at most PATIENCE_SECONDS.
-    Raises anything that `work` raises.
+    it while the database or storage is away or a disk is full, until `give_up`, for at most
+    PATIENCE_SECONDS. Raises anything that `work` raises.
 
     A commit may have succeeded although its confirmation was lost, so `work` must detect that the
     second time.
@@ -43,11 +44,18 @@ def through_outages(
     while True:
         try:
             return work()
-        except (DBAPIError, NoRoom) as error:
-            is_full = isinstance(error, NoRoom)
-            passes = is_full or passes_by_itself(error)
-            if not passes or give_up() or time.monotonic() > deadline:
+        except (DBAPIError, NoRoom, StorageUnavailable) as error:
+            awaited = _awaited(error)
+            if not awaited or give_up() or time.monotonic() > deadline:
                 raise
-            awaited = "free disk space" if is_full else "the database"
-            logger.warning("%s is waiting for %s: %s", what, awaited, error)
+            logger.warning("%s is waiting for %s: %s", what, awaited, storage_reason(error))
             time.sleep(PAUSE_SECONDS)
+
+
+def _awaited(error: Exception) -> str:
+    """Return what has to come back; empty if waiting does not help."""
+    if isinstance(error, NoRoom):
+        return "free disk space"
+    if isinstance(error, StorageUnavailable):
+        return "storage"
+    return "the database" if passes_by_itself(error) else ""

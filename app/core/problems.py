@@ -21,7 +21,7 @@ from app.core.logs import request_id
 from app.core.outages import passes_by_itself
 from app.core.quick import QuickRoute
 from app.core.requests import HEADER, route_of
-from app.core.storage import is_full
+from app.core.storage import StorageUnavailable, is_full, storage_reason
 from app.core.web import BriefRoute, templates, wants_page
 
 logger = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(DataError, _on_data_error)
     app.add_exception_handler(OperationalError, _on_database_trouble)
     app.add_exception_handler(PoolTimeout, _on_database_trouble)
+    app.add_exception_handler(StorageUnavailable, _on_storage_trouble)
     app.add_exception_handler(UnicodeEncodeError, _on_data_error)
     app.add_exception_handler(ClientDisconnect, _on_lost_client)
     app.add_exception_handler(Exception, _on_unexpected_error)
@@ -167,6 +168,19 @@ def _on_database_trouble(request: Request, error: Exception) -> Response:
     elif request.method in SAFE_METHODS:
         detail = UNREAD
     response = problem(request, 503, code, detail)
+    response.headers["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _on_storage_trouble(request: Request, error: Exception) -> Response:
+    logger.warning(
+        "storage not reachable at %s: %s", route_of(request.scope), storage_reason(error)
+    )
+    detail = (
+        "The storage of images and models cannot be reached at the moment. Try again in a few "
+        "seconds."
+    )
+    response = problem(request, 503, "storage_unavailable", detail)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
 

@@ -6,20 +6,37 @@ without a prefix because that is what hosting platforms set; everything else sta
 `LIKEWISE_DATA` and passes their addresses on to the processes it starts.
 """
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_URL = re.compile(r"[a-z0-9]+://.")
+POSTGRESQL = "postgresql+psycopg://"
 
 
 class Settings(BaseSettings):
     """All settings of the web server, the Celery worker and the command line."""
 
-    model_config = SettingsConfigDict(env_prefix="LIKEWISE_", populate_by_name=True)
+    # Errors would show passwords in addresses.
+    model_config = SettingsConfigDict(
+        env_prefix="LIKEWISE_", populate_by_name=True, hide_input_in_errors=True
+    )
 
     database_url: str = Field(validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    # The address of PostgreSQL itself if database_url leads through a pooler in transaction mode
+    # (PgBouncer); empty if there is no pooler.
+    direct_database_url: str = ""
     redis_url: str = Field(validation_alias=AliasChoices("REDIS_URL", "redis_url"))
     storage_url: str = Field(
         default="", validation_alias=AliasChoices("STORAGE_URL", "storage_url")
@@ -108,6 +125,29 @@ class Settings(BaseSettings):
     # The token for reading /metrics; while it is empty, nobody can.
     metrics_token: SecretStr = Field(default=SecretStr(""))
 
+    @field_validator("database_url", "direct_database_url")
+    @classmethod
+    def _with_driver(cls, url: str, info: ValidationInfo) -> str:
+        """Return an address with our driver; hosting platforms name none."""
+        if url.startswith(POSTGRESQL) or (not url and info.field_name != "database_url"):
+            return url
+        for scheme in ("postgresql://", "postgres://"):
+            if url.startswith(scheme):
+                return POSTGRESQL + url.removeprefix(scheme)
+        raise ValueError(f"an address of PostgreSQL begins with {POSTGRESQL}")
+
+    @field_validator("storage_url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        if url and not _URL.match(url):
+            raise ValueError("object storage is s3://bucket/prefix, a folder file:///path")
+        return url
+
+    @property
+    def direct_url(self) -> str:
+        """Return the address of PostgreSQL itself, with or without a pooler."""
+        return self.direct_database_url or self.database_url
+
     @property
     def storage(self) -> str:
         """Return the object storage address: `STORAGE_URL`, or a folder under `LIKEWISE_DATA`."""
@@ -116,6 +156,16 @@ class Settings(BaseSettings):
     @property
     def secure_cookies(self) -> bool:
         return self.base_url.startswith("https://")
+
+
+def problems_of_settings(error: ValidationError) -> str:
+    """Describe invalid settings by their environment variables, without their values."""
+    problems = []
+    for problem in error.errors():
+        name = str(problem["loc"][0])
+        variable = name if name.isupper() else f"LIKEWISE_{name.upper()}"
+        problems.append(f"{variable}: {problem['msg'].removeprefix('Value error, ')}")
+    return "; ".join(problems)
 
 
 @lru_cache

@@ -13,14 +13,18 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import obstore
-from obstore.exceptions import BaseError
+from obstore.exceptions import BaseError, GenericError
 from obstore.store import ObjectStore, from_url
 
 from app.core.errors import NoRoom
 from app.core.settings import get_settings
 
-# Errors of storage that is not a folder.
+# Errors of storage that is not a folder; the second, if it does not respond, or with an error of
+# its own.
 StorageError = BaseError
+StorageUnavailable = GenericError
+# The names of an S3-compatible server's address. If it is not https, that is meant.
+ENDPOINTS = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # In bytes; less free space than this counts as none.
 LEAST_ROOM = 16 * 2**20
@@ -37,6 +41,13 @@ def _store() -> ObjectStore:
     if is_local():
         # Only local storage has folders, which we create and remove ourselves.
         return from_url(url, mkdir=True, automatic_cleanup=True)
+    return open_store(url)
+
+
+def open_store(url: str) -> ObjectStore:
+    """Return storage in the network, with the credentials of the server's environment."""
+    if any(os.environ.get(name, "").startswith("http://") for name in ENDPOINTS):
+        return from_url(url, client_options={"allow_http": True})
     return from_url(url)
 
 
@@ -44,9 +55,11 @@ def check_storage() -> None:
     """Raise an error unless storage responds. A folder must also be writable, and its disk must
     have free space (NoRoom)."""
     url = get_settings().storage
-    has_object("no/such/object")
     if not is_local():
+        # For a single object, a bucket that does not exist responds as if only the object did not.
+        next(iter(obstore.list(_store(), "no/such/object")), None)
         return
+    has_object("no/such/object")
     folder = url2pathname(urlsplit(url).path)
     if not os.access(folder, os.W_OK):
         raise PermissionError("The storage folder is not writable.")
@@ -76,6 +89,11 @@ def _raising_no_room() -> Iterator[None]:
         if any(f"(os error {number})" in str(error) for number in FULL) or is_full(error):
             raise NoRoom from error
         raise
+
+
+def storage_reason(error: BaseException) -> str:
+    """Describe an error of storage in one line; the library adds its own state for debugging."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def is_full(error: BaseException) -> bool:

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import psycopg
 
-from app.core.storage import StorageError, all_keys, delete_everything, put_object, put_pieces
+from app.core.storage import (
+    StorageError,
+    all_keys,
+    delete_everything,
+    put_object,
+    put_pieces,
+    storage_reason,
+)
 from likewise import environment
 from likewise.backups.contents import DATABASE, STORAGE, CannotRestore, Manifest, Part
 from likewise.backups.reading import Backup, opened
@@ -36,8 +43,9 @@ STORED_AT_ONCE = 8 * 2**20
 class Place:
     """Where a backup is restored.
 
-    database_url: empty for an embedded server in the folder; stored_elsewhere: whether STORAGE_URL
-    is set; has_secret_key: whether LIKEWISE_SECRET_KEY is set
+    database_url: of PostgreSQL itself; empty for an embedded server in the folder
+    stored_elsewhere: whether STORAGE_URL is set
+    has_secret_key: whether LIKEWISE_SECRET_KEY is set
     """
 
     folder: Path
@@ -136,7 +144,9 @@ def restore_backup(file: Path, folder: Path) -> Manifest:
             backup.check_parts()
             with place.begun():
                 place.fill(backup)
-        except (OSError, StorageError, psycopg.Error) as error:
+        except StorageError as error:
+            raise CannotRestore(f"Nothing was restored: {storage_reason(error)}") from error
+        except (OSError, psycopg.Error) as error:
             raise CannotRestore(f"Nothing was restored: {str(error).strip()}") from error
         if place.database_url:
             _migrate(place.database_url)
@@ -153,7 +163,10 @@ def check_backup(file: Path) -> Manifest:
 
 def _place(folder: Path, key: str) -> Place:
     """The place that the environment names. Also sets the variables for this process's settings."""
-    given, url = (os.environ.get(name, "") for name in ("LIKEWISE_SECRET_KEY", "DATABASE_URL"))
+    given, url, direct = (
+        os.environ.get(name, "")
+        for name in ("LIKEWISE_SECRET_KEY", "DATABASE_URL", "LIKEWISE_DIRECT_DATABASE_URL")
+    )
     if given and given != key:
         raise CannotRestore(
             "LIKEWISE_SECRET_KEY differs from the backup's key. Unset it, or set it to what "
@@ -163,7 +176,8 @@ def _place(folder: Path, key: str) -> Place:
     # Settings require these too, although a restore only uses them to reach storage.
     os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/0")
     os.environ.setdefault("DATABASE_URL", "postgresql+psycopg://")
-    return Place(folder, url, bool(os.environ.get("STORAGE_URL")), bool(given))
+    # pg_restore cannot work through a pooler.
+    return Place(folder, url and (direct or url), bool(os.environ.get("STORAGE_URL")), bool(given))
 
 
 def _store(backup: Backup, part: Part) -> None:
@@ -196,7 +210,7 @@ def _migrate(url: str) -> None:
     """
     done = subprocess.run(
         [sys.executable, "-m", "likewise.cli", "migrate"],
-        env={**os.environ, "DATABASE_URL": url},
+        env={**os.environ, "DATABASE_URL": url, "LIKEWISE_DIRECT_DATABASE_URL": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -20,11 +20,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.collections.garbage import all_objects_kept
-from app.core.database import snapshot
+from app.core.database import get_direct_engine, snapshot
 from app.core.openapi import release
 from app.core.revisions import database_revision
 from app.core.settings import get_settings
-from app.core.storage import StorageError, all_keys, stream_object
+from app.core.storage import StorageError, all_keys, storage_reason, stream_object
 from app.tables import metadata
 from likewise.backups.contents import (
     DATABASE,
@@ -54,7 +54,7 @@ def write_backup(target: Path) -> Manifest:
         with _finished_or_gone(target) as file:
             return _write(file)
     except (OSError, StorageError) as error:
-        raise BackupFailed(f"No backup was made: {error}.") from error
+        raise BackupFailed(f"No backup was made: {storage_reason(error)}.") from error
     except DBAPIError as error:
         reason = str(error.orig).partition("\n")[0]
         raise BackupFailed(f"No backup was made. The database reported: {reason}") from error
@@ -78,7 +78,7 @@ def _write(file: IO[bytes]) -> Manifest:
     with zipfile.ZipFile(file, "w") as archive, tempfile.TemporaryFile() as listed:
         parts = _Parts(archive, listed)
         with all_objects_kept():
-            with snapshot() as session:
+            with snapshot(get_direct_engine()) as session:
                 database_facts = _add_database(session, parts)
             parts.add(KEY, [get_settings().secret_key.get_secret_value().encode()])
             objects, object_bytes = _add_storage(parts)
@@ -132,7 +132,7 @@ def _add_database(session: Session, parts: _Parts) -> dict[str, object]:
     postgres = int(session.execute(text("SHOW server_version_num")).scalar_one()) // 10_000
     tool, version = find_tool("pg_dump", postgres)
     options = ["--format=custom", f"--snapshot={moment}", "--no-owner", "--no-privileges"]
-    parts.add(DATABASE, read_from(tool, get_settings().database_url, *options))
+    parts.add(DATABASE, read_from(tool, get_settings().direct_url, *options))
     rows = {
         name: session.scalar(select(func.count()).select_from(metadata.tables[name]))
         for name in COUNTED

@@ -83,14 +83,34 @@ def _secret_key() -> str:
     return f"{len(key)} characters" + (f", {n_old} older ones are read" if n_old else "")
 
 
+# The same for two connections to the same database of the same running server.
+SERVER = "SELECT current_database(), pg_postmaster_start_time()"
+
+
 def _postgres() -> str:
     from sqlalchemy import text
 
-    from app.core.database import transaction
+    from app.core.database import get_direct_engine, transaction
+    from app.core.settings import get_settings
 
     with transaction() as session:
         version: str = session.execute(text("SHOW server_version")).scalar_one()
-    return version
+        server = session.execute(text(SERVER)).one()
+    has_pooler = bool(get_settings().direct_database_url)
+    name = "LIKEWISE_DIRECT_DATABASE_URL" if has_pooler else "DATABASE_URL"
+    with get_direct_engine().connect() as connection:
+        limit = connection.execute(text("SHOW statement_timeout")).scalar_one()
+        direct = connection.execute(text(SERVER)).one()
+    if limit == "0":
+        raise RuntimeError(
+            f"what answers at {name} ignores the options of connections, so it is a pooler. Set "
+            "LIKEWISE_DIRECT_DATABASE_URL to the address of PostgreSQL itself"
+        )
+    if server != direct:
+        raise RuntimeError(
+            "DATABASE_URL and LIKEWISE_DIRECT_DATABASE_URL lead to different databases"
+        )
+    return f"{version}, through a pooler" if has_pooler else version
 
 
 def _clock() -> str:

@@ -44,7 +44,8 @@ POSTS = {
 @pytest.fixture(autouse=True, scope="module")
 def operators_settings() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY"):
+        patch.setenv("DATABASE_URL", "postgresql+psycopg://unused")
+        for name in ("REDIS_URL", "LIKEWISE_SECRET_KEY"):
             patch.setenv(name, "unused")
         patch.setenv("LIKEWISE_MTURK_ENDPOINT", f"{SITE}/")
         patch.setenv("LIKEWISE_MTURK_WORKER_SITE", f"{SITE}/")

@@ -45,10 +45,13 @@ class Recorder(httpx.HTTPTransport):
         super().__init__(limits=limits)
         self.calls = [] if calls is None else calls
 
+    def reach(self, request: httpx.Request) -> httpx.Response:
+        return super().handle_request(request)
+
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         began, status, problem = time.monotonic(), 0, ""
         try:
-            response = super().handle_request(request)
+            response = self.reach(request)
             status = response.status_code
             return response
         except httpx.TransportError as error:
@@ -58,6 +61,28 @@ class Recorder(httpx.HTTPTransport):
             ended = time.monotonic()
             kind = kind_of(request.method, request.url.path)
             self.calls.append(Call(kind, ended, ended - began, status, problem))
+
+
+class Several(Recorder):
+    """The network with several web servers behind one address: as a proxy, but it never repeats a
+    request. Who gets no reply asks the next server when they try again.
+
+    at: the index of the server that is asked first
+    """
+
+    def __init__(self, servers: list[str], at: int, calls: list[Call] | None = None) -> None:
+        super().__init__(calls)
+        self.servers, self.at = [httpx.URL(server) for server in servers], at
+
+    def reach(self, request: httpx.Request) -> httpx.Response:
+        server = self.servers[self.at % len(self.servers)]
+        request.url = request.url.copy_with(host=server.host, port=server.port)
+        request.headers["Host"] = request.url.netloc.decode()
+        try:
+            return super().reach(request)
+        except httpx.TransportError:
+            self.at += 1
+            raise
 
 
 def kind_of(method: str, path: str) -> str:
@@ -83,6 +108,7 @@ class Traffic:
     arrival: seconds over which people come
     in_peace: at the end, everybody takes the usual time for the grid at hand
     reloads: share of the grids at which the page is loaded anew before the answer
+    servers: web servers of which each person uses one, and another when it does not reply
     log: what was acknowledged; sent: leases for which an answer was sent, acknowledged or not
     """
 
@@ -97,6 +123,7 @@ class Traffic:
     drafts: int = 2
     reloads: float = 0.05
     seed: int = 0
+    servers: list[str] = field(default_factory=list)
     recorder: Recorder = field(default_factory=Recorder)
     over: threading.Event = field(default_factory=threading.Event)
     log: list[Stored] = field(default_factory=list)
@@ -122,7 +149,8 @@ class Traffic:
 
     def _work(self, number: int) -> None:
         """With connections of their own: a pool that threads share loses one now and then."""
-        recorder = Recorder(self.recorder.calls)
+        calls = self.recorder.calls
+        recorder = Several(self.servers, number, calls) if self.servers else Recorder(calls)
         try:
             with httpx.Client(base_url=self.base_url, timeout=60, transport=recorder) as http:
                 _Worker(self, http, number).work()

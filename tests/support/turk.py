@@ -83,7 +83,8 @@ class Turk:
 def served_turk() -> Iterator[Turk]:
     """An emulator over HTTP, and the settings that lead to it."""
     with pytest.MonkeyPatch.context() as patch, running() as emulator:
-        for name in ("DATABASE_URL", "REDIS_URL", "LIKEWISE_SECRET_KEY"):
+        patch.setenv("DATABASE_URL", "postgresql+psycopg://unused")
+        for name in ("REDIS_URL", "LIKEWISE_SECRET_KEY"):
             patch.setenv(name, "unused")
         patch.setenv("LIKEWISE_MTURK_ENDPOINT", emulator.endpoint_url)
         patch.setenv("LIKEWISE_MTURK_WORKER_SITE", emulator.endpoint_url)
