@@ -57,12 +57,14 @@ class System:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, name: str, celery: str = "workers.celery_app:celery") -> None:
-        """`worker-2` is one more worker; celery: the application that workers run."""
+    def start(self, name: str, celery: str = "workers.celery_app:celery", queues: str = "") -> None:
+        """`worker-2` is one more worker; celery: the application that workers run; queues: those
+        that a worker serves, or all."""
         commands = {
             "web": command("127.0.0.1", self.port),
             "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
-                       "-l", "info", "--without-gossip", "--without-mingle"],
+                       "-l", "info", "--without-gossip", "--without-mingle",
+                       "-n", f"{name}@%h", *(["-Q", queues] if queues else [])],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
