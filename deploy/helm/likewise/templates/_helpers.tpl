@@ -61,6 +61,9 @@ AWS_ACCESS_KEY_ID: {{ . | quote }}
 {{- with .awsSecretAccessKey }}
 AWS_SECRET_ACCESS_KEY: {{ . | quote }}
 {{- end }}
+{{- with .awsSessionToken }}
+AWS_SESSION_TOKEN: {{ . | quote }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -196,7 +199,7 @@ spec:
             - configMapRef:
                 name: {{ include "likewise.fullname" $root }}
           env:
-            {{- $names := concat (list "DATABASE_URL" "REDIS_URL" "LIKEWISE_SECRET_KEY" "LIKEWISE_DIRECT_DATABASE_URL" "LIKEWISE_OLD_SECRET_KEYS" "LIKEWISE_SMTP_URL" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY") (.secrets | default list) }}
+            {{- $names := concat (list "DATABASE_URL" "REDIS_URL" "LIKEWISE_SECRET_KEY" "LIKEWISE_DIRECT_DATABASE_URL" "LIKEWISE_OLD_SECRET_KEYS" "LIKEWISE_SMTP_URL" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" "AWS_SESSION_TOKEN") (.secrets | default list) }}
             {{- include "likewise.secretVariables" (dict "secret" (include "likewise.secretName" $root) "names" $names) | trim | nindent 12 }}
             {{- range $name, $value := .variables }}
             - name: {{ $name }}
