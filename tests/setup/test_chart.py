@@ -38,9 +38,16 @@ OF_OPERATORS = {
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
 }
 # Read by libraries, not by us.
-OF_LIBRARIES = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT",
-                "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
-                "FORWARDED_ALLOW_IPS", "OMP_NUM_THREADS"}  # fmt: skip
+OF_LIBRARIES = {
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_ENDPOINT",
+    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
+    "FORWARDED_ALLOW_IPS",
+    "OMP_NUM_THREADS",
+}
 # Of PostgreSQL behind a pooler.
 OF_POOLER = {"LIKEWISE_DIRECT_DATABASE_URL"}
 Manifest = dict[str, Any]
