@@ -18,6 +18,7 @@ from testbed.servers import ROOT
 from tests.setup.test_compose import dockerfile
 from tests.support.deployment import (
     NOT_GIVEN,
+    OF_LIBRARIES,
     ONLY_FOR,
     check_command,
     documented_settings,
@@ -36,17 +37,6 @@ VERSIONS = ("1.27", "1.37")
 OF_OPERATORS = {
     ("keda.sh/v1alpha1", "ScaledObject"),
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
-}
-# Read by libraries, not by us.
-OF_LIBRARIES = {
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_REGION",
-    "AWS_ENDPOINT",
-    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
-    "FORWARDED_ALLOW_IPS",
-    "OMP_NUM_THREADS",
 }
 # Of PostgreSQL behind a pooler.
 OF_POOLER = {"LIKEWISE_DIRECT_DATABASE_URL"}

@@ -24,6 +24,18 @@ ONLY_FOR = {
     "LIKEWISE_WORKERS": ("worker --queue learning", "trains"),
 }
 
+# Read by libraries, not by us.
+OF_LIBRARIES = {
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_ENDPOINT",
+    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
+    "FORWARDED_ALLOW_IPS",
+    "OMP_NUM_THREADS",
+}
+
 
 def commands() -> dict[str, Any]:
     by_name: dict[str, Any] = get_command(cli).commands  # type: ignore[attr-defined]
