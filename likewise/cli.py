@@ -70,11 +70,16 @@ def serve(
 def worker(
     concurrency: Annotated[int, typer.Option(envvar="LIKEWISE_WORKERS", min=1)] = 1,
     queue: Annotated[
-        str, typer.Option(help="learning (trainings), files (imports, clean-up) or both.")
+        str,
+        typer.Option(
+            help="Kinds of work, comma-separated: learning (trainings), learning-gpu (trainings "
+            "of LIKEWISE_GPU_STRATEGIES), files (imports, clean-up, dry runs)."
+        ),
     ] = "learning,files",
 ) -> None:
     """Run only a Celery worker."""
     _load_checked()
+    _check_queues(queue.split(","))
     _become(
         "celery",
         # Without the banner, because it is not a log line.
@@ -91,6 +96,27 @@ def worker(
         "-l",
         "info",
     )
+
+
+def _check_queues(names: list[str]) -> None:
+    """Refuse unknown names: a worker would wait for messages that nobody sends."""
+    from app.jobs.queues import LEARNING_GPU, QUEUES
+
+    unknown = [name for name in names if name not in QUEUES]
+    if unknown:
+        raise typer.BadParameter(
+            f"no queue is called {', '.join(map(repr, unknown))}. Queues: {', '.join(QUEUES)}.",
+            param_hint="--queue",
+        )
+    if LEARNING_GPU in names:
+        from learning.devices import pick_device
+
+        if pick_device("auto").type == "cpu":
+            typer.echo(
+                "This machine has no GPU that torch can use. Trainings of the queue learning-gpu "
+                "run on the processor.",
+                err=True,
+            )
 
 
 @cli.command()

@@ -64,14 +64,15 @@ class System:
         port = self.port if web == "web" else self.ports.setdefault(web, free_port())
         return f"http://127.0.0.1:{port}"
 
-    def start(self, name: str, celery: str = "workers.celery_app:celery") -> None:
+    def start(self, name: str, celery: str = "workers.celery_app:celery", queues: str = "") -> None:
         """`worker-2` is one more worker, `web-2` one more web server at a port of its own; celery:
-        the application that workers run."""
+        the application that workers run; queues: those that a worker serves, or all."""
         kind = name.partition("-")[0]
         commands = {
             "web": command("127.0.0.1", int(self.url_of(name).rpartition(":")[2])),
             "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
-                       "-l", "info", "--without-gossip", "--without-mingle"],
+                       "-l", "info", "--without-gossip", "--without-mingle",
+                       "-n", f"{name}@%h", *(["-Q", queues] if queues else [])],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:

@@ -11,6 +11,7 @@ from app.collections.garbage import DISCARD_TASK
 from app.collections.imports import IMPORT_TASK
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.settings import get_settings
+from app.jobs.queues import FILES, LEARNING, QUEUES
 from app.jobs.service import DRY_RUN_TASK
 
 celery = Celery("likewise", broker=get_settings().redis_url, include=["workers.tasks"])
@@ -19,15 +20,16 @@ celery.conf.update(
     accept_content=["json"],
     task_ignore_result=True,
     task_acks_late=False,
-    # A worker that is started without a queue serves both. `likewise up` has one worker for each,
-    # so that no import waits for another account's training.
-    task_queues={"learning": {}, "files": {}},
-    task_default_queue="learning",
+    # A worker that is started without a queue serves all. `likewise up` has one worker for
+    # trainings and one for files, so that no import waits for another account's training.
+    task_queues={name: {} for name in QUEUES},
+    # The dispatcher names the queue of trainings for workers with a GPU (workers/queues.py).
+    task_default_queue=LEARNING,
     task_routes={
         # A dry run must not delay the model of a running campaign.
-        DRY_RUN_TASK: {"queue": "files"},
-        IMPORT_TASK: {"queue": "files"},
-        DISCARD_TASK: {"queue": "files"},
+        DRY_RUN_TASK: {"queue": FILES},
+        IMPORT_TASK: {"queue": FILES},
+        DISCARD_TASK: {"queue": FILES},
     },
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,

@@ -32,6 +32,7 @@ from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.core.sweeps import each_apart, is_passing
+from app.jobs.queues import LEARNING_GPU, gpu_strategies
 from app.jobs.service import requeue_lost_jobs
 from app.operations.clock import shorten_waits
 from app.operations.violations import forget_old_violations
@@ -39,6 +40,7 @@ from app.recruitment.people import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
 from workers.pool import Pool
+from workers.queues import gpu_jobs, warn_of_unserved_trainings
 from workers.turns import next_messages
 
 logger = logging.getLogger("workers.dispatcher")
@@ -61,12 +63,17 @@ def relay_messages(limit: int = 100) -> int:
     """
     with transaction() as session:
         waiting = {message.id: message for message in next_messages(session, limit)}
+        with_gpu = gpu_jobs(session, waiting.values())
 
         def refuse(message_id: int, reason: str) -> None:
             waiting[message_id].refused = reason
             waiting[message_id].dispatched_at = func.clock_timestamp()
 
-        each_apart(session, waiting, lambda key: _send(waiting[key]), refuse, _waits)
+        def send(message_id: int) -> None:
+            message = waiting[message_id]
+            _send(message, LEARNING_GPU if message.job_id in with_gpu else None)
+
+        each_apart(session, waiting, send, refuse, _waits)
         return len(waiting)
 
 
@@ -76,10 +83,13 @@ def _waits(error: Exception) -> bool:
     return is_away or is_passing(error)
 
 
-def _send(message: OutboxMessage) -> None:
+def _send(message: OutboxMessage, queue: str | None) -> None:
+    """Send it to a queue, or to that of its task."""
     if not isinstance(message.arguments, dict):
         raise TypeError(f"the arguments are not an object but {type(message.arguments).__name__}")
-    celery.send_task(message.task, kwargs=message.arguments, retry=False, ignore_result=True)
+    celery.send_task(
+        message.task, kwargs=message.arguments, queue=queue, retry=False, ignore_result=True
+    )
     message.dispatched_at = func.clock_timestamp()
 
 
@@ -99,6 +109,14 @@ def forget_people() -> None:
         )
 
 
+def _warn_of_unserved_trainings() -> None:
+    try:
+        warn_of_unserved_trainings()
+    except BROKER_ERRORS:
+        # Relaying messages fails as well, and reports it.
+        return
+
+
 def _in_transaction(sweep: Callable[[Session], Swept]) -> Swept:
     with transaction() as session:
         return sweep(session)
@@ -112,7 +130,7 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
         partial(_in_transaction, forget_old_deliveries),
         partial(_in_transaction, request_removal),
     ),
-    CLOCK_SECONDS: (partial(_in_transaction, shorten_waits),),
+    CLOCK_SECONDS: (partial(_in_transaction, shorten_waits), _warn_of_unserved_trainings),
     RETENTION_SECONDS: (
         forget_people,
         partial(_in_transaction, complete_left),
@@ -184,6 +202,8 @@ class Dispatcher:
 def main() -> None:
     begin_log("dispatcher")
     log_the_uncaught()
+    # A wrong name ends the process here, not at the first training.
+    gpu_strategies()
     dispatcher = Dispatcher()
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -100,6 +100,9 @@ class Settings(BaseSettings):
     # 4 ms before a thread that wakes, and an annotator's request wakes dozens of times.
     training_niceness: int = Field(default=19, ge=0, le=19)
     heavy_niceness: int = Field(default=17, ge=0, le=19)
+    # Strategies whose trainings go to workers with a GPU (`likewise worker --queue learning-gpu`),
+    # separated by spaces or commas.
+    gpu_strategies: str = ""
 
     max_upload_bytes: int = Field(default=512 * 2**20, ge=2**20)
     max_image_bytes: int = Field(default=32 * 2**20, ge=2**10)

@@ -22,6 +22,8 @@ from app.core.database import POOL_SIZE, REQUEST_CONNECTIONS, get_engine, transa
 from app.core.outbox import OutboxMessage
 from app.core.requests import COUNTS, FIGURES
 from app.jobs.models import Job
+from app.jobs.queues import FILES, queue_of_training
+from app.jobs.service import LEARN
 from app.operations.models import CspViolation
 from app.recruitment.models import Payment
 
@@ -121,18 +123,33 @@ def _jobs(session: Session) -> list[Metric]:
     by_state = ("kind", "state")
     states = GaugeMetricFamily("likewise_jobs", "Jobs by kind and state.", labels=by_state)
     about = "Age of the oldest unfinished job."
-    ages = GaugeMetricFamily("likewise_job_oldest_seconds", about, labels=by_state)
+    ages = GaugeMetricFamily("likewise_job_oldest_seconds", about, labels=(*by_state, "queue"))
     about = "Duration of finished jobs."
     took = SummaryMetricFamily("likewise_job_seconds", about, labels=("kind",))
     seconds = func.extract("epoch", Job.finished_at - Job.started_at)
-    query = select(Job.kind, Job.state, func.count(), _age(Job.created_at), func.sum(seconds))
-    for kind, state, n, age, total in session.execute(query.group_by(Job.kind, Job.state)):
+    query = select(Job.kind, Job.state, func.count(), func.sum(seconds))
+    for kind, state, n, total in session.execute(query.group_by(Job.kind, Job.state)):
         states.add_metric((kind, state), n)
-        if state in ("queued", "running"):
-            ages.add_metric((kind, state), float(age))
         if state == "done":
             took.add_metric((kind,), count_value=n, sum_value=float(total or 0))
+    for labels, age in _oldest_jobs(session).items():
+        ages.add_metric(labels, age)
     return [states, ages, took]
+
+
+def _oldest_jobs(session: Session) -> dict[tuple[str, str, str], float]:
+    """Return the age of the oldest unfinished job by kind, state and the queue of its worker."""
+    query = (
+        select(Job.kind, Job.state, Campaign.strategy, _age(Job.created_at))
+        .join(Campaign, Campaign.id == Job.campaign_id)
+        .where(Job.state.in_(("queued", "running")))
+        .group_by(Job.kind, Job.state, Campaign.strategy)
+    )
+    ages: dict[tuple[str, str, str], float] = {}
+    for kind, state, strategy, age in session.execute(query):
+        labels = (kind, state, queue_of_training(strategy) if kind == LEARN else FILES)
+        ages[labels] = max(float(age), ages.get(labels, 0.0))
+    return ages
 
 
 def _payments(session: Session) -> list[Metric]:

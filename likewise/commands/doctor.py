@@ -32,6 +32,7 @@ def doctor() -> None:
         ("factors", _factors),
         ("Redis", _redis),
         ("queue", _queue),
+        ("workers", _workers),
         ("storage", _storage),
         ("backup", _backup),
         ("features", _features),
@@ -153,6 +154,26 @@ def _queue() -> str:
             f"a message has been waiting for {message:.0f} s. Check that the dispatcher is running"
         )
     return f"oldest message {message:.0f} s, oldest waiting job {job:.0f} s"
+
+
+def _workers() -> str:
+    from app.jobs.queues import FILES, LEARNING, LEARNING_GPU, gpu_strategies
+    from workers.queues import served_queues
+
+    served, with_gpu = served_queues(), gpu_strategies()
+    if with_gpu and LEARNING_GPU not in served:
+        raise RuntimeError(
+            f"trainings of {', '.join(sorted(with_gpu))} wait for a worker with a GPU, and none "
+            "is running. Start `likewise worker --queue learning-gpu` on a machine with a GPU, or "
+            "unset LIKEWISE_GPU_STRATEGIES"
+        )
+    lacking = [name for name in (LEARNING, FILES) if name not in served]
+    if lacking:
+        raise ShouldNotStay(
+            f"no worker serves {' and '.join(lacking)}. Start `likewise worker`; until then, "
+            "this work waits"
+        )
+    return f"serve {', '.join(sorted(served))}"
 
 
 def _migrations() -> str:

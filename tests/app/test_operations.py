@@ -163,7 +163,8 @@ def test_figures_of_the_database(web: System) -> None:
     assert metrics['likewise_answers{state="submitted"}'] == 1
     assert 70 <= metrics["likewise_outbox_oldest_seconds{}"] < 100
     assert metrics['likewise_jobs{kind="learn",state="queued"}'] == 1
-    assert 100 <= metrics['likewise_job_oldest_seconds{kind="learn",state="queued"}'] < 130
+    labels = 'kind="learn",queue="learning",state="queued"'
+    assert 100 <= metrics[f"likewise_job_oldest_seconds{{{labels}}}"] < 130
     assert metrics['likewise_job_seconds_sum{kind="learn"}'] == 8
     assert metrics['likewise_job_seconds_count{kind="learn"}'] == 1
     payment = 'currency="USD",state="held"'

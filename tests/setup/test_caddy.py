@@ -12,7 +12,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from app.core.headers import HSTS
 from app.core.settings import Settings
 from testbed.servers import ROOT
-from tests.setup.test_compose import commands, dockerfile
+from tests.setup.test_compose import REQUIRED, dockerfile, interpolated
+from tests.support.deployment import commands
 
 VARIABLE = re.compile(r"\{\$(\w+)(?::([^}]*))?\}")
 
@@ -48,18 +49,38 @@ def test_its_variables_come_from_compose_or_have_the_code_s_defaults(
         "LIKEWISE_DOMAIN": "localhost",
         "LIKEWISE_MAX_UPLOAD_BYTES": default_of("max_upload_bytes"),
         "LIKEWISE_UPSTREAM": urlsplit(default_of("base_url")).netloc,
+        "LIKEWISE_TRUSTED_PROXIES": "",
     }
-    assert set(services["caddy"]["environment"]) == set(defaults)
+    assert set(services["front"]["environment"]) == set(defaults)
+    # What comes from outside believes nobody.
+    assert set(services["caddy"]["environment"]) == set(defaults) - {"LIKEWISE_TRUSTED_PROXIES"}
 
 
-def test_it_leads_to_the_web_server(services: dict[str, Any]) -> None:
+def test_it_leads_to_all_web_servers(services: dict[str, Any]) -> None:
+    """By the names of their containers, which Compose makes of project, service and number."""
     assert "reverse_proxy {$LIKEWISE_UPSTREAM:" in caddyfile()
-    host, _, port = services["caddy"]["environment"]["LIKEWISE_UPSTREAM"].partition(":")
-    assert services[host]["command"] == ["serve"]
+    assert services["web"]["command"] == ["serve"]
     [listens] = [
         parameter.default for parameter in commands()["serve"].params if parameter.name == "port"
     ]
-    assert port == str(listens) == dict(dockerfile())["EXPOSE"]
+    assert str(listens) == dict(dockerfile())["EXPOSE"]
+    for name in ("front", "caddy"):
+        upstreams = interpolated(services[name]["environment"]["LIKEWISE_UPSTREAM"], REQUIRED)
+        expected = [f"likewise-web-{number}:{listens}" for number in range(1, 9)]
+        assert upstreams.split() == expected
+        text = services[name]["environment"]["LIKEWISE_UPSTREAM"]
+        elsewhere = {**REQUIRED, "LIKEWISE_UPSTREAM": "10.0.0.11:8000 10.0.0.12:8000"}
+        assert interpolated(text, elsewhere) == "10.0.0.11:8000 10.0.0.12:8000"
+
+
+def test_http_is_served_where_compose_publishes_it(services: dict[str, Any]) -> None:
+    site = services["front"]["environment"]["LIKEWISE_DOMAIN"]
+    [published] = services["front"]["ports"]
+    assert site == f"http://:{published.rpartition(':')[2]}"
+    # The networks whose word Likewise itself takes.
+    believed = interpolated(services["web"]["environment"]["FORWARDED_ALLOW_IPS"], {}).split(",")
+    trusted = interpolated(services["front"]["environment"]["LIKEWISE_TRUSTED_PROXIES"], {})
+    assert trusted.split() == believed
 
 
 def test_it_neither_holds_back_events_nor_keeps_requests_that_nobody_waits_for() -> None:
@@ -73,7 +94,7 @@ def test_the_log_of_errors_names_nobody() -> None:
 
 
 def test_the_address_caddy_saw_is_believed_and_no_other(services: dict[str, Any]) -> None:
-    trusted = services["web"]["environment"]["FORWARDED_ALLOW_IPS"]
+    trusted = interpolated(services["web"]["environment"]["FORWARDED_ALLOW_IPS"], {})
 
     def seen(peer: str) -> tuple[str, str]:
         """Scheme and address of the client, as Likewise is told."""
@@ -97,7 +118,7 @@ def test_browsers_are_told_to_come_by_https_as_likewise_tells_them() -> None:
     lines = [line.split(maxsplit=3) for line in caddyfile().splitlines()]
     headers = [line[3] for line in lines if line[2:3] == [">Strict-Transport-Security"]]
     assert headers == [f'"{HSTS}"']
-    assert "@named not host localhost" in caddyfile()
+    assert re.search(r"@named {\s+protocol https\s+not host localhost\s+}", caddyfile())
 
 
 def test_versions_and_ciphers_of_tls_are_caddy_s_own() -> None:

@@ -9,26 +9,51 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.main import get_command
 
 from app.core.settings import Settings
-from likewise import environment
-from likewise.cli import cli
+from app.jobs.queues import QUEUES
 from testbed.servers import ROOT
+from tests.support.deployment import (
+    NOT_GIVEN,
+    ONLY_FOR,
+    OURS,
+    check_command,
+    commands,
+    documented_settings,
+    known_variables,
+    settings_missing,
+)
 
-OURS = re.compile(r"^(LIKEWISE_\w+|DATABASE_URL|REDIS_URL|STORAGE_URL)$")
 INTERPOLATED = re.compile(r"\$\{(\w+)")
 # Innermost first, because one may stand in another's default.
 INNERMOST = re.compile(r"\$\{(\w+)(?:(:[-+?])([^${}]*))?\}")
 # In containers something collects the lines, which people read elsewhere.
 OTHERWISE_IN_CONTAINERS = {"log_format": "json"}
 # Read by the Caddyfile alone.
-OF_CADDY = {"LIKEWISE_DOMAIN", "LIKEWISE_UPSTREAM"}
+OF_CADDY = {"LIKEWISE_DOMAIN", "LIKEWISE_UPSTREAM", "LIKEWISE_TRUSTED_PROXIES"}
+# Read by docker-compose.yml alone: what is published where, and for PgBouncer.
+OF_YAML = {"LIKEWISE_LISTEN"} | {
+    f"LIKEWISE_POOLER_{name}" for name in ("HOST", "DATABASE", "USER", "SESSIONS")
+}
+# Compose says it itself.
+OF_COMPOSE = {"COMPOSE_PROJECT_NAME"}
+# As .env has them at least.
+REQUIRED = {
+    "POSTGRES_PASSWORD": "p",
+    "LIKEWISE_SECRET_KEY": "k",
+    "COMPOSE_PROJECT_NAME": "likewise",
+}
 
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def external() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.external.yml").read_text())
     return loaded
 
 
@@ -61,28 +86,6 @@ def dockerfile() -> list[tuple[str, str]]:
     return [(line.split()[0], line.split(maxsplit=1)[1]) for line in lines]
 
 
-def commands() -> dict[str, Any]:
-    by_name: dict[str, Any] = get_command(cli).commands  # type: ignore[attr-defined]
-    return by_name
-
-
-def known_variables() -> set[str]:
-    """Environment variables that the settings, the command line or `up` read."""
-    fields = {
-        str(field.validation_alias.choices[0])  # type: ignore[union-attr]
-        if field.validation_alias
-        else f"LIKEWISE_{name.upper()}"
-        for name, field in Settings.model_fields.items()
-    }
-    options = {
-        str(parameter.envvar)
-        for command in commands().values()
-        for parameter in command.params
-        if parameter.envvar
-    }
-    return fields | options | set(environment.NAMES)
-
-
 def copied_sources() -> Iterator[str]:
     for name, arguments in dockerfile():
         words = arguments.split()
@@ -91,15 +94,40 @@ def copied_sources() -> Iterator[str]:
 
 
 def test_our_services_run_commands_that_exist(compose: dict[str, Any]) -> None:
-    ran = {name: service["command"][0] for name, service in own_services(compose).items()}
+    ran = {name: " ".join(service["command"]) for name, service in own_services(compose).items()}
     assert ran == {
         "migrate": "migrate",
         "web": "serve",
-        "worker": "worker",
-        "files": "worker",
+        "worker": "worker --queue learning",
+        "worker-gpu": "worker --queue learning-gpu",
+        "files": "worker --queue files",
         "dispatcher": "dispatcher",
     }
-    assert set(ran.values()) <= set(commands())
+    for command in ran.values():
+        check_command(command.split())
+
+
+def test_every_queue_has_a_worker(compose: dict[str, Any]) -> None:
+    served = {
+        service["command"][-1]
+        for service in own_services(compose).values()
+        if service["command"][0] == "worker"
+    }
+    assert served == set(QUEUES)
+
+
+def test_every_documented_setting_reaches_every_process_that_reads_it(
+    compose: dict[str, Any],
+) -> None:
+    assert len(documented_settings()) > 45
+    for name, service in own_services(compose).items():
+        assert settings_missing(service["command"], set(service["environment"])) == set(), name
+
+
+def test_what_is_not_given_is_documented_and_needed_nowhere(compose: dict[str, Any]) -> None:
+    given = {name for service in own_services(compose).values() for name in service["environment"]}
+    assert set(NOT_GIVEN) <= documented_settings() - given
+    assert set(ONLY_FOR) <= documented_settings() & given
 
 
 def test_every_variable_is_one_that_the_code_reads(compose: dict[str, Any]) -> None:
@@ -115,7 +143,7 @@ def test_every_variable_is_one_that_the_code_reads(compose: dict[str, Any]) -> N
         if name == "ENV":
             used |= {word.partition("=")[0] for word in arguments.split()}
     unknown = {variable for variable in used if OURS.match(variable)} - known_variables()
-    assert unknown <= OF_CADDY
+    assert unknown <= OF_CADDY | OF_YAML
 
 
 def test_settings_without_a_default_are_given_to_every_service(compose: dict[str, Any]) -> None:
@@ -134,15 +162,14 @@ def test_interpolated_variables_are_in_the_example(compose: dict[str, Any]) -> N
         for name, value in service.get("environment", {}).items()
         if value is None
     }
-    for variable in passed_on | set(INTERPOLATED.findall(json.dumps(compose))):
+    for variable in passed_on | set(INTERPOLATED.findall(json.dumps(compose))) - OF_COMPOSE:
         assert re.search(rf"^(# )?{variable}=", example, re.MULTILINE), variable
 
 
 def test_defaults_of_settings_are_those_of_the_code(compose: dict[str, Any]) -> None:
     for name, service in own_services(compose).items():
-        given = {"POSTGRES_PASSWORD": "p", "LIKEWISE_SECRET_KEY": "k"}
         written = {
-            key: interpolated(value, given)
+            key: interpolated(value, REQUIRED)
             for key, value in service["environment"].items()
             if value is not None
         }
@@ -175,12 +202,15 @@ def test_services_depend_on_services_that_can_fulfil_the_condition(compose: dict
             if wanted["condition"] == "service_healthy":
                 # The image built here has a check of its own.
                 own = "build" in services[other]
+                # One that a profile or docker-compose.external.yml leaves out is not waited for.
+                optional = other in {"db", "redis"} or "profiles" in services[other]
+                assert wanted.get("required", True) is not optional, other
                 assert services[other].get("healthcheck", {}).get("test", own), other
             else:
                 assert wanted["condition"] == "service_completed_successfully"
                 assert services[other]["restart"] == "no"
-    for name in ("web", "worker", "files", "dispatcher"):
-        assert set(services[name]["depends_on"]) == {"db", "redis", "migrate"}
+    for name in set(own_services(compose)) - {"migrate"}:
+        assert set(services[name]["depends_on"]) == {"db", "redis", "pooler", "migrate"}
 
 
 def test_volumes_are_declared_and_used(compose: dict[str, Any]) -> None:
@@ -205,17 +235,55 @@ def test_only_caddy_is_reachable_from_outside(compose: dict[str, Any]) -> None:
         for name, service in compose["services"].items()
         if "ports" in service
     }
-    assert set(ports) == {"web", "caddy"}
-    assert all(port.startswith("127.0.0.1:") for port in ports["web"])
+    # Not the web servers, of which there may be several.
+    assert set(ports) == {"front", "caddy"}
+    assert [interpolated(port, {}) for port in ports["front"]] == ["127.0.0.1:8000:8000"]
     assert ports["caddy"] == ["80:80", "443:443", "443:443/udp"]
 
 
-def test_all_but_caddy_run_without_a_domain(compose: dict[str, Any]) -> None:
+def test_what_not_everybody_needs_has_a_profile(compose: dict[str, Any]) -> None:
     services = compose["services"]
     assert {
         name: service["profiles"] for name, service in services.items() if "profiles" in service
-    } == {"caddy": ["https"]}
+    } == {"caddy": ["https"], "pooler": ["pooler"], "worker-gpu": ["gpu"]}
     assert not any("caddy" in service.get("depends_on", {}) for service in services.values())
+
+
+def test_nothing_keeps_a_second_web_server_from_starting(compose: dict[str, Any]) -> None:
+    assert not {"ports", "container_name", "hostname"} & set(compose["services"]["web"])
+
+
+def test_addresses_of_servers_elsewhere_take_the_place_of_ours(compose: dict[str, Any]) -> None:
+    elsewhere = {"DATABASE_URL": "postgresql+psycopg://db.example.org/likewise",
+                 "REDIS_URL": "redis://valkey.example.org:6379/0",
+                 "STORAGE_URL": "s3://bucket/likewise"}  # fmt: skip
+    for service in own_services(compose).values():
+        for name, value in elsewhere.items():
+            assert interpolated(service["environment"][name], REQUIRED | elsewhere) == value
+        ours = interpolated(service["environment"]["DATABASE_URL"], REQUIRED)
+        assert ours == "postgresql+psycopg://likewise:p@db:5432/likewise"
+        assert interpolated(service["environment"]["REDIS_URL"], REQUIRED) == "redis://redis:6379/0"
+
+
+def test_servers_elsewhere_leave_out_our_own(
+    compose: dict[str, Any], external: dict[str, Any]
+) -> None:
+    services = external["services"]
+    assert set(services) == {"db", "redis", "migrate"}
+    for name in ("db", "redis"):
+        assert services[name] == {"profiles": ["bundled"]}
+    assert set(services["migrate"]["environment"]) == {"DATABASE_URL", "REDIS_URL", "STORAGE_URL"}
+    for value in services["migrate"]["environment"].values():
+        with pytest.raises(KeyError):
+            interpolated(value, REQUIRED)
+
+
+def test_the_pooler_gives_sessions_to_transactions(compose: dict[str, Any]) -> None:
+    pooler = compose["services"]["pooler"]["environment"]
+    assert pooler["POOL_MODE"] == "transaction"
+    assert interpolated(pooler["DB_HOST"], REQUIRED) in compose["services"]
+    # PostgreSQL has 100 by default, of which listeners and migrations need some.
+    assert int(interpolated(pooler["DEFAULT_POOL_SIZE"], REQUIRED)) < 80
 
 
 def test_what_the_image_copies_is_in_the_repository_and_not_ignored() -> None:

@@ -26,7 +26,7 @@ from app.recruitment.channels.registry import all_channels
 from app.results.catalogue import EXPORTS
 from app.strategies import all_strategies
 from testbed.servers import ROOT
-from tests.setup.test_compose import commands
+from tests.support.deployment import commands
 from tests.support.read_campaign import PAGES
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()

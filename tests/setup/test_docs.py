@@ -12,12 +12,11 @@ from pydantic_core import PydanticUndefined
 
 from app.core.settings import Settings
 from testbed.servers import ROOT
-from tests.setup.test_compose import commands, known_variables
+from tests.support.deployment import SETTING, commands, known_variables
 
 DOCUMENTS = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
-SETTING = re.compile(r"^\| `([A-Z_]+)` \| (?:`([^`]*)`|(required|empty)) \|", re.MULTILINE)
 
 
 def tracked_files() -> set[str]:

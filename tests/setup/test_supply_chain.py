@@ -16,7 +16,7 @@ from tools.supply import audit, files, licences, sbom
 from tools.supply.lock import ELSEWHERE, NEEDS_OF_TORCH, wishes
 
 # Locks that are installed into one environment.
-TOGETHER = ("app", "dev", "acceptance", "torch")
+TOGETHER = ("app", "dev", "acceptance", "deployment", "torch")
 CYCLONEDX = ROOT / ".venv-audit" / "bin" / "cyclonedx-py"
 
 

