@@ -200,5 +200,5 @@ def is_free_and_locked(session: Session, grid_id: int) -> bool:
 
 def has_unfilled(session: Session, who: AnnotatorSession, round_id: UUID) -> bool:
     """Return whether a grid of the round needs an answer that this annotator could give."""
-    found = _UNFILLED.first(session, annotator_id=who.annotator_id, round_id=round_id)
-    return found is not None
+    grid = _UNFILLED.first(session, annotator_id=who.annotator_id, round_id=round_id)
+    return grid is not None

@@ -46,8 +46,8 @@ class Prepared:
         if session.new or session.dirty or session.deleted:
             session.flush()
         text, defaults = self._compiled
-        found = _run(session.connection(), text, {**defaults, **values})
-        return [self._read(session, row) for row in found] if self._parts else found
+        rows = _run(session.connection(), text, {**defaults, **values})
+        return [self._read(session, row) for row in rows] if self._parts else rows
 
     def first(self, session: Session, **values: object) -> Row | None:
         """Return the only row, or the first, or None."""
@@ -111,11 +111,11 @@ class _Part:
 
     def _new(self, session: Session, values: Sequence[Any]) -> Any:
         assert self.mapper is not None
-        made = self.mapper.class_()
-        made.__dict__.update(zip(self._keys, values, strict=True))
-        make_transient_to_detached(made)
-        session.add(made)
-        return made
+        instance = self.mapper.class_()
+        instance.__dict__.update(zip(self._keys, values, strict=True))
+        make_transient_to_detached(instance)
+        session.add(instance)
+        return instance
 
     def _updated(self, known: Any, values: Sequence[Any]) -> Any:
         for key, value in zip(self._keys, values, strict=True):

@@ -38,8 +38,6 @@ OF_OPERATORS = {
     ("keda.sh/v1alpha1", "ScaledObject"),
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
 }
-# Of PostgreSQL behind a pooler.
-OF_POOLER = {"LIKEWISE_DIRECT_DATABASE_URL"}
 Manifest = dict[str, Any]
 
 
@@ -156,7 +154,7 @@ def test_every_process_runs_a_command_that_exists(
 def test_every_variable_is_one_that_something_reads(
     all_manifests: dict[str, list[Manifest]],
 ) -> None:
-    known = known_variables() | OF_LIBRARIES | OF_POOLER
+    known = known_variables() | OF_LIBRARIES
     for manifests in all_manifests.values():
         for name, pod in pods(manifests):
             assert variables(manifests, pod) <= known, name

@@ -17,6 +17,7 @@ NOT_GIVEN = {
     "LIKEWISE_DATA": "the image says where",
     "LIKEWISE_HOST": "in a container the web server listens on all addresses",
     "LIKEWISE_PORT": "in a container it is 8000; what is published is another matter",
+    "LIKEWISE_WEB_PROCESSES": "one in a container, of which there may be several",
 }
 # Documented, and given to some processes only: how such a process is started.
 ONLY_FOR = {
