@@ -49,6 +49,8 @@ class System:
     folder: Path
     valkey: EmbeddedValkey
     port: int = field(default_factory=free_port)
+    # Ports of further web servers, by their names.
+    ports: dict[str, int] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     # What no log may hold, and what each is.
     secrets: dict[str, str] = field(default_factory=dict)
@@ -57,34 +59,41 @@ class System:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def port_of(self, name: str) -> int:
+        """The port of a web server."""
+        return self.port if name == "web" else self.ports.setdefault(name, free_port())
+
     def start(self, name: str, celery: str = "workers.celery_app:celery") -> None:
-        """`worker-2` is one more worker; celery: the application that workers run."""
+        """`worker-2` is one more worker, `web-2` one more web server at a port of its own; celery:
+        the application that workers run."""
+        kind = name.partition("-")[0]
+        port = self.port_of(name) if kind == "web" else 0
         commands = {
-            "web": command("127.0.0.1", self.port),
+            "web": command("127.0.0.1", port),
             "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
                        "-l", "info", "--without-gossip", "--without-mingle"],
             "dispatcher": ["workers.dispatcher"],
         }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *commands[name.partition("-")[0]]],
+                [sys.executable, "-m", *commands[kind]],
                 cwd=ROOT,
                 env={**VARIABLES, **os.environ, **self.environment},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        if name == "web":
-            wait_until("the web server", self._web_answers)
+        if kind == "web":
+            wait_until("the web server", lambda: self._web_answers(port))
 
     def start_missing(self, name: str) -> None:
         """Start what an earlier test has killed."""
         if name not in self.processes:
             self.start(name)
 
-    def _web_answers(self) -> bool:
+    def _web_answers(self, port: int) -> bool:
         try:
-            return httpx.get(f"{self.base_url}/healthz", timeout=2).is_success
+            return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=2).is_success
         except httpx.TransportError:
             return False
 
