@@ -16,11 +16,11 @@ from bench.harness.paths import BENCHMARKS, publish
 from bench.harness.servers import own_servers
 from bench.harness.store import RowFile
 from bench.harness.tables import Row
-from bench.load.label_studio import VERSION, beside
+from bench.load.label_studio import VERSION, label_studio_row
 from bench.load.laws import kept
 from bench.load.measuring import write_to_disk
 from bench.load.parts import CROWDS, GROUPS, PARTS
-from bench.load.report import BESIDE, LAWS, TODAY, report
+from bench.load.report import COMPARISON, LAWS, TODAY, report
 from bench.load.runs import measured
 from testbed.servers import Servers
 
@@ -55,9 +55,9 @@ def rows_of(options: argparse.Namespace, servers: Servers, folder: Path) -> Iter
             yield {"code": code, "part": LAWS, **kept(servers, folder, options.answers)}
         elif name == LABEL_STUDIO:
             own = measured(PARTS["ten"], servers, folder, seconds)
-            yield {"code": code, "part": BESIDE, **own}
-            theirs = beside(servers, folder, PARTS["ten"].people, seconds)
-            yield {"code": f"Label Studio {VERSION}", "part": BESIDE, **theirs}
+            yield {"code": code, "part": COMPARISON, **own}
+            theirs = label_studio_row(servers, folder, PARTS["ten"].people, seconds)
+            yield {"code": f"Label Studio {VERSION}", "part": COMPARISON, **theirs}
         else:
             yield {"code": code, "part": name, **measured(PARTS[name], servers, folder, seconds)}
 

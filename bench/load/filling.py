@@ -120,7 +120,7 @@ def fill(database: str, campaign: UUID, answers: int) -> None:
 
 
 def _without_index_of_images(connection: psycopg.Connection) -> str:
-    """Row by row it takes longer than all else; returns the statement that makes it anew."""
+    """Row by row it takes longer than all else; returns the statement that makes it again."""
     row = connection.execute("SELECT pg_get_indexdef('ix_grid_images'::regclass)").fetchone()
     assert row is not None
     connection.execute("DROP INDEX ix_grid_images")

@@ -68,7 +68,7 @@ def installed() -> Path:
     return programs
 
 
-def beside(servers: Servers, folder: Path, people: int, seconds: float) -> Row:
+def label_studio_row(servers: Servers, folder: Path, people: int, seconds: float) -> Row:
     """A crowd of people without a pause."""
     programs = installed()
     with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -160,8 +160,8 @@ def running(
 
 
 def server_options(programs: Path, address: str) -> list[str]:
-    """Those of its image that change what is measured (deploy/uwsgi.ini), but for starting processes
-    only when there is work."""
+    """Those of its image that change what is measured (deploy/uwsgi.ini). But all processes are
+    there from the beginning."""
     return [
         "--http", address, "--chdir", str(home(programs)), "--module", "core.wsgi:application",
         "--home", str(programs.parent), "--master", "--single-interpreter",

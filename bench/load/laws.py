@@ -48,7 +48,7 @@ def kept(servers: Servers, folder: Path, answers: int) -> Row:
         with processor_time(processes_of(system, servers)) as used:
             result = play("bench.load.careless", command)
         wait_until("all trainings to end", nothing_is_running, SETTLED_SECONDS)
-        broken = {**broken_invariants({**INVARIANTS, **AT_THE_END}), **_broken(campaign, result)}
+        broken = {**broken_invariants({**INVARIANTS, **AT_THE_END}), **broken_by(campaign, result)}
         ended = reloaded(campaign.id)
         return {
             **figures(result, used),
@@ -83,7 +83,7 @@ def _campaign(answers: int) -> Campaign:
     )
 
 
-def _broken(campaign: Campaign, result: Row) -> dict[str, list[str]]:
+def broken_by(campaign: Campaign, result: Row) -> dict[str, list[str]]:
     """Laws that the crowd's own notes are needed for."""
     broken = {}
     if result["violations"]:
