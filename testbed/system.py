@@ -49,7 +49,7 @@ class System:
     folder: Path
     valkey: EmbeddedValkey
     port: int = field(default_factory=free_port)
-    # Of further web servers: web-2.
+    # Ports of further web servers, by their names.
     ports: dict[str, int] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     # What no log may hold, and what each is.
@@ -59,17 +59,19 @@ class System:
     def base_url(self) -> str:
         return self.url_of("web")
 
+    def port_of(self, web: str) -> int:
+        """The port of one of the web servers."""
+        return self.port if web == "web" else self.ports.setdefault(web, free_port())
+
     def url_of(self, web: str) -> str:
-        """The address of one of the web servers."""
-        port = self.port if web == "web" else self.ports.setdefault(web, free_port())
-        return f"http://127.0.0.1:{port}"
+        return f"http://127.0.0.1:{self.port_of(web)}"
 
     def start(self, name: str, celery: str = "workers.celery_app:celery", queues: str = "") -> None:
         """`worker-2` is one more worker, `web-2` one more web server at a port of its own; celery:
         the application that workers run; queues: those that a worker serves, or all."""
         kind = name.partition("-")[0]
         commands = {
-            "web": command("127.0.0.1", int(self.url_of(name).rpartition(":")[2])),
+            "web": command("127.0.0.1", self.port_of(name) if kind == "web" else 0),
             "worker": ["celery", "-q", "-A", celery, "worker", "-P", "threads", "-c", "1",
                        "-l", "info", "--without-gossip", "--without-mingle",
                        "-n", f"{name}@%h", *(["-Q", queues] if queues else [])],

@@ -24,12 +24,12 @@ from app.core.storage import all_keys, get_object
 from app.results.learn import run_learning_job
 from likewise.embedded import ServerDidNotStart
 from testbed.builders import a_campaign, a_collection, a_png, an_account, an_api_token
+from testbed.invariants import broken_invariants
 from testbed.servers import Servers, running_servers
 from testbed.system import System, running_system, wait_until
 from tests.acceptance.test_outages import a_claimed_job, check_jobs_done_once
 from tests.conftest import settings_over, used_here
 from tests.support.full import SmallDisk, small_disk
-from tests.support.invariants import broken_invariants
 from tests.support.people import Person, a_person
 
 # Larger than what is kept in memory of an upload.

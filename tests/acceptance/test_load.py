@@ -15,11 +15,11 @@ from app.core.database import transaction
 from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from testbed.builders import a_campaign, a_collection, an_account
+from testbed.invariants import broken_invariants, nothing_is_running
 from testbed.servers import Servers
 from testbed.system import System, running_system, wait_until
 from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
-from tests.support.invariants import broken_invariants, nothing_is_running
 from tests.support.scale import FULL
 from tests.support.stolen import Stolen
 from tests.support.traffic import Call, Traffic, percentiles

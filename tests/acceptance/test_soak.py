@@ -26,6 +26,7 @@ from emulators.mturk.faults import Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
 from likewise.marketplace import MarketPlay, WorkerBehaviour
 from testbed.builders import a_campaign, a_collection, an_account, an_api_token
+from testbed.invariants import broken_invariants, nothing_is_running
 from testbed.recruits import SECRET, an_account_on
 from testbed.servers import Servers
 from testbed.system import System, running_system, wait_until
@@ -33,7 +34,6 @@ from tests.conftest import settings_over, used_here
 from tests.support.acceptance_results import keep
 from tests.support.books import Requester, owed_to_workers, paid_by_ledger, paid_by_mturk
 from tests.support.chaos import Chaos, has_failed
-from tests.support.invariants import broken_invariants, nothing_is_running
 from tests.support.scale import FULL
 from tests.support.traffic import Call, Recorder, Traffic, percentiles
 from tests.system.test_loop import check_log_against_database

@@ -15,11 +15,11 @@ from app.results.dataset import load_learning_data
 from app.results.models import EmbeddedImage
 from app.results.service import get_model
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
+from testbed.invariants import broken_invariants
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.support.answer_files import a_line, bring, by_colour
 from tests.support.archives import unpacked
-from tests.support.invariants import broken_invariants
 
 
 def test_a_model_is_learned_from_imported_answers_alone(client: TestClient) -> None:

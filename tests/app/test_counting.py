@@ -23,8 +23,8 @@ from app.campaigns.service import get_campaign, set_annotation
 from app.core.database import transaction
 from app.recruitment.people import forget_people
 from testbed.builders import a_campaign, a_collection, an_account, reloaded
+from testbed.invariants import broken_invariants
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.invariants import broken_invariants
 
 PEOPLE = 6
 

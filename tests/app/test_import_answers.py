@@ -31,6 +31,7 @@ from testbed.builders import (
     reloaded,
     sign_in,
 )
+from testbed.invariants import broken_invariants
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.answer_files import (
     GOOD,
@@ -42,7 +43,6 @@ from tests.support.answer_files import (
     refusal,
     rows_of_all_tables,
 )
-from tests.support.invariants import broken_invariants
 
 
 def test_imported_answers_are_stored_beside_the_budget_and_nobody_is_paid(

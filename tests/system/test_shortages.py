@@ -17,10 +17,10 @@ from app.core.database import transaction
 from app.jobs.models import Job
 from app.recruitment.models import Payment
 from testbed.builders import a_campaign, an_account, sign_in
+from testbed.invariants import broken_invariants
 from testbed.servers import Servers
 from testbed.system import System, wait_until
 from tests.support.clock import HOUR, as_if_sealed_before, clock_was_set
-from tests.support.invariants import broken_invariants
 from tests.support.people import Person, a_person
 
 BUDGET = 4
