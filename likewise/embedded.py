@@ -59,6 +59,18 @@ class EmbeddedPostgres:
                 connection.execute("ALTER SYSTEM SET log_error_verbosity = 'terse'")
                 connection.execute("SELECT pg_reload_conf()")
 
+    def allow_connections(self, most: int) -> None:
+        """Restart the server with room for so many connections, unless it has it."""
+        assert self._server is not None, "start() comes first"
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            allowed = connection.execute("SHOW max_connections").fetchone()
+            if allowed is not None and int(allowed[0]) >= most:
+                return
+            setting = sql.SQL("ALTER SYSTEM SET max_connections = {}")
+            connection.execute(setting.format(sql.Literal(most)))
+        self._server.cleanup()
+        self.start()
+
     def ensure_running(self) -> bool:
         """Restart the server if it died; returns whether it had. Raises ServerDidNotStart."""
         assert self._server is not None, "start() comes first"

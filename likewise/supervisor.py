@@ -38,7 +38,7 @@ class Supervisor:
 
     def __init__(self, host: str, port: int, n_web: int = 0) -> None:
         self.host, self.port = host, port
-        self.n_web = n_web or web_processes.by_cores()
+        self.n_web = n_web or web_processes.by_default()
         self.data = environment.data_folder()
         self.base_url = os.environ.get("LIKEWISE_BASE_URL", f"http://{host}:{port}")
         self.postgres: EmbeddedPostgres | None = None
@@ -129,6 +129,8 @@ class Supervisor:
         say("likewise", "starting PostgreSQL")
         self.postgres = EmbeddedPostgres(self.data / "postgres")
         self.postgres.start()
+        if self.n_web > 1:
+            self.postgres.allow_connections(web_processes.connections(self.n_web))
         os.environ["DATABASE_URL"] = self.postgres.create_database("likewise")
 
     def _start_redis(self) -> None:

@@ -18,13 +18,23 @@ from likewise import web_server
 from likewise.processes import Child
 
 MOST_BY_CORES = 4
+# docs/several-machines.md has the sum, for a process with its own for heavy requests.
+CONNECTIONS_OF_WEB, CONNECTIONS_OF_OTHERS = 66, 60
 WATCH_SECONDS = 0.5
 GRACE_SECONDS = 3
 
 
-def by_cores() -> int:
-    """Return how many web processes fit this machine."""
+def by_default() -> int:
+    """Return how many web processes fit this machine. With a PostgreSQL elsewhere it is one,
+    because each may take dozens of connections there."""
+    if os.environ.get("DATABASE_URL"):
+        return 1
     return max(1, min(MOST_BY_CORES, len(os.sched_getaffinity(0)) // 2))
+
+
+def connections(n: int) -> int:
+    """Return how many connections to PostgreSQL `n` web processes and all others may take."""
+    return n * CONNECTIONS_OF_WEB + CONNECTIONS_OF_OTHERS
 
 
 def names(n: int) -> list[str]:

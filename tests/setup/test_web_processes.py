@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import psutil
+import psycopg
 import pytest
 
 from likewise import web_processes
@@ -102,9 +103,22 @@ def system(servers: Servers, tmp_path: Path) -> Iterator[System]:
         yield running
 
 
+def test_postgresql_has_room_for_their_connections(up: Up) -> None:
+    runtime = (up.data / "runtime.env").read_text()
+    address = re.search(r"^DATABASE_URL=(.+)$", runtime, re.MULTILINE)
+    assert address is not None
+    url = address[1].strip("'\"").replace("postgresql+psycopg://", "postgresql://")
+    with psycopg.connect(url) as connection:
+        allowed = connection.execute("SHOW max_connections").fetchone()
+    assert allowed == (str(web_processes.connections(2)),)
+
+
 def test_the_number_follows_from_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {}
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    numbers = {}
     for cores in (1, 2, 3, 4, 8, 64):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, n=cores: set(range(n)))
-        found[cores] = web_processes.by_cores()
-    assert found == {1: 1, 2: 1, 3: 1, 4: 2, 8: 4, 64: 4}
+        numbers[cores] = web_processes.by_default()
+    assert numbers == {1: 1, 2: 1, 3: 1, 4: 2, 8: 4, 64: 4}
+    monkeypatch.setenv("DATABASE_URL", "postgresql+psycopg://elsewhere/likewise")
+    assert web_processes.by_default() == 1
