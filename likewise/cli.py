@@ -50,7 +50,9 @@ def serve(
     host: Annotated[str, typer.Option(envvar="LIKEWISE_HOST")] = "0.0.0.0",
     processes: Annotated[
         int,
-        typer.Option(envvar="LIKEWISE_WEB_PROCESSES", min=1, help="Processes that share the port."),
+        typer.Option(
+            envvar="LIKEWISE_WEB_PROCESSES", min=0, help="Processes that share the port; 0: one."
+        ),
     ] = 1,
 ) -> None:
     """Run only the web server. Set DATABASE_URL, REDIS_URL and LIKEWISE_SECRET_KEY first."""
@@ -59,7 +61,10 @@ def serve(
     from likewise.web_server import VARIABLES, command
 
     if processes > 1:
-        web_processes.serve(host, port, processes)
+        try:
+            web_processes.serve(host, port, processes)
+        except web_processes.PortTaken as error:
+            raise SystemExit(f"{error} Stop it or choose another port: --port.") from error
         return
     for name, value in VARIABLES.items():
         os.environ.setdefault(name, value)

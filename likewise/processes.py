@@ -80,6 +80,11 @@ class Child:
             self.next_start = 0.0
             self.start()
 
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM, and do not wait."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+
     def stop(self, seconds: float) -> None:
         """Send SIGTERM, then SIGKILL to what is left of its process group."""
         if self.process is None:

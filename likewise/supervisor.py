@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from urllib.error import URLError
@@ -61,13 +62,17 @@ class Supervisor:
         # SIGHUP comes when the terminal is closed.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask_to_stop)
-        with web_processes.shared_counts(self.n_web) as counts:
-            try:
-                self._start(counts)
-                self._show(first_start())
-                self._watch()
-            finally:
-                self._stop()
+        with ExitStack() as stack:
+            if self.n_web > 1:
+                try:
+                    stack.enter_context(web_processes.port_held(self.host, self.port))
+                except web_processes.PortTaken as error:
+                    raise CannotStart(f"{error} Choose another port.") from error
+            counts = stack.enter_context(web_processes.shared_counts(self.n_web))
+            stack.callback(self._stop)
+            self._start(counts)
+            self._show(first_start())
+            self._watch()
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         if not self.stopping:
@@ -201,6 +206,11 @@ class Supervisor:
     def _stop(self) -> None:
         self.stopping = True
         say("likewise", "stopping")
+        if self.n_web > 1:
+            # At the same time, before they are waited for in turn.
+            for child in self.children:
+                if child.name in web_processes.names(self.n_web):
+                    child.ask_to_stop()
         for child in reversed(self.children):
             child.stop(seconds=8.0)
         if self.postgres is not None:

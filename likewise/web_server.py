@@ -3,10 +3,14 @@
 import argparse
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
+import time
 from types import FrameType
+from typing import Any
 
 from likewise import heavy_server
 
@@ -15,6 +19,7 @@ from likewise import heavy_server
 KEEP_ALIVE_SECONDS = 130
 # Connections that can wait to be accepted: a class of hundreds may arrive at the same moment.
 BACKLOG = 2_048
+PARENT_SECONDS = 1.0
 # As uvicorn's own command.
 STARTUP_FAILURE = 3
 
@@ -33,15 +38,36 @@ def command(
     return ["likewise.web_server", "--host", host, "--port", str(port), *grace, *sharing]
 
 
-def _shared(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    shared = socket.socket(family, kind, protocol)
+def _shared(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address of the host, as asyncio makes them, that others may bind,
+    too."""
+    addresses = socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    return [_bound(family, address) for family, _, _, _, address in dict.fromkeys(addresses)]
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    shared = socket.socket(family, socket.SOCK_STREAM)
     shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if family == socket.AF_INET6:
+        shared.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     shared.bind(address)
     return shared
+
+
+def _end_with_parent() -> None:
+    """Processes that share a port do not outlive the one that started them: with the next ones,
+    they would go on to serve what is out of date."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -81,9 +107,12 @@ def main() -> None:
             timeout_graceful_shutdown=options.grace,
         )
     )
+    sockets = _shared(options.host, options.port) if options.shares else None
+    if options.shares:
+        _end_with_parent()
     with heavy_server.running() as (path, want):
         hand_over_to(path, want)
-        server.run([_shared(options.host, options.port)] if options.shares else None)
+        server.run(sockets)
     if not server.started:
         sys.exit(STARTUP_FAILURE)
 

@@ -47,7 +47,7 @@ class Picture(NamedTuple):
 
 # Made once, because every request for a grid runs it.
 _PICTURES = Prepared(
-    select(Image.position, Image.collection_id, Image.sha256).where(
+    select(Image.position, Image.sha256).where(
         Image.collection_id == bindparam("collection_id"),
         Image.position == any_(bindparam("positions", type_=ARRAY(Integer))),
     )
@@ -57,7 +57,7 @@ _PICTURES = Prepared(
 # By campaign and position. Images that a campaign uses cannot be deleted, so that they keep their
 # positions for as long as it exists; those of its collection may move when it is gone.
 _pictures: dict[tuple[UUID, int], Picture] = {}
-_MOST_PICTURES = 200_000
+_MOST_PICTURES = 50_000
 _remembering = threading.Lock()
 
 
@@ -68,7 +68,7 @@ def pictures_at(session: Session, campaign: Campaign, positions: Sequence[int]) 
     if missing:
         rows = _PICTURES.rows(session, collection_id=campaign.collection_id, positions=missing)
         for row in rows:
-            known[row[0]] = _remember(campaign, Picture(*row))
+            known[row[0]] = _remember(campaign, Picture(row[0], campaign.collection_id, row[1]))
     return [known[place] or _is_missing(place) for place in positions]
 
 
@@ -117,7 +117,7 @@ def _bytes_of(name: tuple[UUID, str, str]) -> bytes:
 
 
 # The images of a campaign are shown again and again: these are some tens of megabytes. What a name
-# stands for never changes, and each request has read the image's row before.
+# stands for never changes, and who asks for it has a lease of a grid with the image.
 @lru_cache(maxsize=2_000)
 def _kept(collection_id: UUID, sha256: str, size: str) -> bytes:
     return image_bytes(collection_id, sha256, size)

@@ -48,8 +48,6 @@ from app.core.settings import get_settings
 PAUSED_SECONDS = 20
 # How many free grids must remain for others before a grid is leased ahead.
 SPARE_GRIDS = 4
-# How many free grids of votes are searched for the one that shows a person most new images.
-RANKED = 200
 
 
 class StaleDraft(Conflict):

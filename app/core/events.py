@@ -61,10 +61,15 @@ class _Announcements:
         _send(client, campaign_id)
 
     def _begin(self, client: Redis, campaign_id: UUID) -> None:
-        self._open[campaign_id] = False
         timer = threading.Timer(self._moment, self._end, (client, campaign_id))
         timer.daemon = True
-        timer.start()
+        try:
+            timer.start()
+        except RuntimeError as error:
+            # No more threads can be started now. Without a moment, the next change is sent at once.
+            logger.warning("live events are not bundled: %s", error)
+        else:
+            self._open[campaign_id] = False
 
     def _end(self, client: Redis, campaign_id: UUID) -> None:
         with self._lock:

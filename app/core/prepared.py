@@ -45,7 +45,9 @@ class Prepared:
         """
         if session.new or session.dirty or session.deleted:
             session.flush()
-        text, defaults = self._compiled
+        text, defaults, required = self._compiled
+        if missing := required - values.keys():
+            raise TypeError(f"The statement needs values for {sorted(missing)}.")
         rows = _run(session.connection(), text, {**defaults, **values})
         return [self._read(session, row) for row in rows] if self._parts else rows
 
@@ -60,6 +62,8 @@ class Prepared:
             return [_Part(self._entity.__mapper__)]
         statement = self._statement
         described = statement.column_descriptions if isinstance(statement, Select) else []
+        if any(each.get("aliased") and each.get("entity") is each["expr"] for each in described):
+            raise TypeError("A prepared statement selects entities under their own names.")
         if all(each.get("entity") is not each["expr"] for each in described):
             return []
         return [
@@ -70,7 +74,7 @@ class Prepared:
         ]
 
     @cached_property
-    def _compiled(self) -> tuple[str, dict[str, Any]]:
+    def _compiled(self) -> tuple[str, dict[str, Any], frozenset[str]]:
         statement = self._statement
         if isinstance(statement, Select) and self._parts:
             columns = [column for part in self._parts for column in part.columns]
@@ -79,7 +83,8 @@ class Prepared:
         assert isinstance(compiled, SQLCompiler)
         if compiled.post_compile_params:
             raise TypeError("A prepared statement has a fixed number of parameters.")
-        return compiled.string, dict(compiled.params)
+        required = frozenset(name for name, bind in compiled.binds.items() if bind.required)
+        return compiled.string, dict(compiled.params), required
 
     def _read(self, session: Session, row: Row) -> Row:
         values = iter(row)

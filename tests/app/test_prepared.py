@@ -119,3 +119,13 @@ def test_a_number_of_parameters_that_varies_is_refused() -> None:
     varying = Prepared(select(other.id).where(other.id.in_(bindparam("ids", expanding=True))))
     with transaction() as session, pytest.raises(TypeError, match="fixed number"):
         varying.rows(session, ids=[uuid.uuid4()])
+
+
+def test_a_value_that_is_missing_is_not_null() -> None:
+    with transaction() as session, pytest.raises(TypeError, match="campaign_id"):
+        BY_ID.rows(session)
+
+
+def test_an_entity_under_another_name_is_refused() -> None:
+    with transaction() as session, pytest.raises(TypeError, match="own names"):
+        Prepared(select(aliased(Campaign))).rows(session)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -66,23 +67,54 @@ def test_one_that_dies_is_replaced_while_the_other_serves(up: Up) -> None:
     assert counted(up.url) >= 2 * N_REQUESTS
 
 
-def test_serve_runs_several_and_ends_all(system: System) -> None:
-    port = free_port()
+@contextmanager
+def serving(system: System, port: int) -> Iterator[subprocess.Popen[str]]:
     command = ["likewise.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    serving = subprocess.Popen(
-        [sys.executable, "-m", *command, "--processes", "3"],
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command, "--processes", "2"],
         cwd=ROOT,
         env={**os.environ, **system.environment},
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
-        wait_until("the port", lambda: len(web_of(serving.pid)) == 3 and answers(port), 60)
-        processes = web_of(serving.pid)
-        serving.send_signal(signal.SIGTERM)
-        assert serving.wait(30) == 0
-        assert not any(psutil.pid_exists(process.pid) for process in processes)
+        yield process
     finally:
-        if serving.poll() is None:
-            serving.kill()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_serve_runs_several_and_ends_all(system: System) -> None:
+    port = free_port()
+    with serving(system, port) as first:
+        wait_until("the port", lambda: len(web_of(first.pid)) == 2 and answers(port), 60)
+        with serving(system, port) as second:
+            assert second.wait(60) != 0
+            assert second.stderr is not None
+            assert f"port {port}" in second.stderr.read()
+        processes = web_of(first.pid)
+        first.send_signal(signal.SIGTERM)
+        first.send_signal(signal.SIGINT)
+        assert first.wait(30) == 0
+        assert not any(map(is_at_work, processes))
+
+
+def test_they_end_with_the_process_that_started_them(system: System) -> None:
+    port = free_port()
+    with serving(system, port) as first:
+        wait_until("the port", lambda: len(web_of(first.pid)) == 2 and answers(port), 60)
+        processes = web_of(first.pid)
+        first.kill()
+        first.wait()
+        wait_until("their end", lambda: not any(map(is_at_work, processes)), 30)
+
+
+def is_at_work(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def answers(port: int) -> bool:
