@@ -17,6 +17,9 @@ from app.core.security import signature, signature_fits
 from app.core.storage import get_object, put_object
 
 router = APIRouter(include_in_schema=False)
+# Browsers keep an image for a year. Caches that several people share (a CDN) may keep it for a day,
+# so that an image that is deleted here is gone there, too. Its whole address is the key.
+KEPT = "public, max-age=31536000, s-maxage=86400, immutable"
 
 
 def image_url(image: Image, size: str = "thumb") -> str:
@@ -55,5 +58,4 @@ def serve_image(collection_id: UUID, sha256: str, size: str, s: str = "") -> Res
         data = image_bytes(collection_id, sha256, size)
     except FileNotFoundError as error:
         raise NotFound("This image does not exist.") from error
-    headers = {"Cache-Control": "private, max-age=31536000, immutable"}
-    return Response(data, media_type="image/webp", headers=headers)
+    return Response(data, media_type="image/webp", headers={"Cache-Control": KEPT})

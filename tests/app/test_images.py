@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.accounts.models import Account
+from app.collections.media import image_urls
 from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.app.test_collections import a_collection_id, upload
 from tests.support.images import hashes_of
@@ -18,6 +19,20 @@ def owner(client: TestClient) -> Account:
     account = an_account()
     sign_in(client, account)
     return account
+
+
+def test_a_cache_that_people_share_keeps_an_image_for_a_day_and_no_refusal(
+    client: TestClient, owner: Account
+) -> None:
+    collection = a_collection(owner, 1)
+    path = image_urls(collection.id, hashes_of(collection.id, 0)[0], "thumb")[0]
+    shown = client.get(path)
+    assert shown.status_code == 200
+    kept = shown.headers["cache-control"].split(", ")
+    assert {"public", "immutable", "s-maxage=86400"} <= set(kept)
+    assert "set-cookie" not in shown.headers
+    refused = client.get(path.partition("?")[0])
+    assert (refused.status_code, refused.headers["cache-control"]) == (404, "no-store")
 
 
 @pytest.mark.usefixtures("owner")
