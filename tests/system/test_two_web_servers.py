@@ -25,12 +25,12 @@ from app.jobs.models import Job
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
 from app.results.models import Model
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
+from testbed.invariants import broken_invariants, nothing_is_running
 from testbed.object_store import running_object_store
 from testbed.pooler import SESSIONS, Pooler, needs_pooler, running_pooler
 from testbed.servers import Servers
 from testbed.system import System, running_system, wait_until
 from tests.conftest import settings_over, used_here
-from tests.support.invariants import broken_invariants, nothing_is_running
 from tests.support.traffic import Traffic
 
 pytestmark = needs_pooler

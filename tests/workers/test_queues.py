@@ -187,7 +187,7 @@ def test_only_workers_with_a_gpu_take_trainings_that_wait_for_them(
     assert state() == "queued"
     own_system.start("worker-2", queues=LEARNING_GPU)
     wait_until("the training", lambda: state() == "done")
-    assert "succeeded" in own_system.log("worker-2")
+    wait_until("its line in the log", lambda: "succeeded" in own_system.log("worker-2"))
     assert str(job_id) not in own_system.log("worker")
     assert "ok    workers      serve files, learning, learning-gpu" in _doctor(own_system)
 
