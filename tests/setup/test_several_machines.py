@@ -57,7 +57,7 @@ def test_the_budget_of_connections_is_that_of_the_code() -> None:
 
 
 def test_calculated_figures_follow_from_the_measured_ones() -> None:
-    """Whoever measures again changes one paragraph and the table."""
+    """After another measurement, one paragraph and the table have to be changed."""
     measured = re.search(r"costs [\d.]+ ms .*?: ([\d.]+) ms of the web server, ([\d.]+) ms", TEXT)
     assert measured is not None
     web, database = float(measured[1]), float(measured[2])

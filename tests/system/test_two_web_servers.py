@@ -59,7 +59,7 @@ class LivePage:
     end: str = ""
 
     def open(self) -> None:
-        """Follow the events until the server ends them, beside the test."""
+        """Follow the events until the server ends them, in a thread of its own."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -197,7 +197,7 @@ def test_one_of_two_web_servers_is_killed_under_load(many: System) -> None:
     # From then on, nothing is missed.
     wait_until("both servers to listen", lambda: n_listeners(many, campaign) == 2, 30)
 
-    # What happens at one server is told at the other.
+    # What happens at one server is shown by the other.
     drafter = Drafter(traffic.link)
     drafter.begins(first)
     assert drafter.submits(first, str(uuid.uuid4())).json()["status"] == "stored"
