@@ -42,7 +42,7 @@ class Careful(Annotator):
 
     def end(self, status: str) -> None:
         if status != "done":
-            self.ledger.violations.append(f"somebody was told {status}")
+            self.ledger.violations.append(f"an annotator got {status}")
 
     async def answer(self, lease: dict[str, Any]) -> None:
         status, reply = await self.submit(self.connection, lease, key=lease["id"])
