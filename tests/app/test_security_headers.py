@@ -36,6 +36,17 @@ def is_page(reply: Response) -> bool:
     return bool(reply.headers.get("content-type", "").startswith("text/html"))
 
 
+def check_cache(reply: Response) -> None:
+    """Only files of the build and images under a signed, dated address are kept by others."""
+    address, kept = str(reply.request.url), reply.headers.get("cache-control", "")
+    if "/static/" in address:
+        return
+    if "/media/" in address and reply.status_code == 200:
+        assert "s-maxage=86400" in kept and "s=" in address, address
+        return
+    assert re.search("no-store|private", kept), address
+
+
 def check(reply: Response) -> None:
     """What holds for every reply, whoever asks for what."""
     address = str(reply.request.url)
@@ -47,8 +58,7 @@ def check(reply: Response) -> None:
     assert policy["object-src"] == policy["base-uri"] == "'none'", address
     assert policy["frame-ancestors"] == framers(reply), address
     assert "unsafe" not in reply.headers["content-security-policy"], address
-    if "/static/" not in address:
-        assert re.search("no-store|private", reply.headers["cache-control"]), address
+    check_cache(reply)
     if is_page(reply):
         check_page(reply)
     else:
