@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 from app.annotation.checks import compare
 from app.annotation.counting import count
 from app.annotation.held import locked_with_all
-from app.annotation.models import Annotator, Answer, Assignment
+from app.annotation.leases import Handout, lease_at_once
+from app.annotation.models import Annotator, Answer
 from app.annotation.quality import judge
 from app.annotation.sessions import (
     AnnotatorSession,
@@ -76,11 +77,13 @@ class Submission:
 
 @dataclass(frozen=True)
 class Submitted:
-    """A stored answer. `seconds_on_others` is the time that the others of its assignment took."""
+    """A stored answer. `seconds_on_others` is the time that the others of its assignment took.
+    `next` is the next grid, if it was requested and could be leased at once."""
 
     answer: Answer
-    assignment: Assignment
+    who: AnnotatorSession
     seconds_on_others: float
+    next: Handout | None = None
 
 
 def submit_answer(
@@ -89,17 +92,21 @@ def submit_answer(
     lease_id: UUID,
     submission: Submission,
     idempotency_key: str,
+    *,
+    goes_on: bool = False,
 ) -> Submitted:
-    """Store a finished grouping once. The same request again returns the same result.
+    """Store a finished grouping once. The same request again returns the same result. With
+    `goes_on`, the next grid is leased in the same transaction if that takes no waiting.
 
     Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
     held = locked_with_all(session, who, lease_id)
     campaign, current, grid = held.campaign, held.round, held.grid
     answer = held.answer
+    who = AnnotatorSession(campaign, who.annotator, held.assignment, is_locked=True)
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
-        return Submitted(answer, held.assignment, seconds_on_others(session, answer))
+        return Submitted(answer, who, seconds_on_others(session, answer))
     kind = kind_of(campaign)
     groups = aligned_groups(grid, submission, kind.n_groups(campaign.max_groups))
     unseen = sorted({*submission.unseen, *held.reported})
@@ -107,18 +114,19 @@ def submit_answer(
     problem = kind.problem_of([g for image, g in pairs if image not in unseen])
     if problem is not None:
         raise BadGroups(problem)
-    seconds = store(session, held, _values(groups, unseen, submission, idempotency_key))
+    stored = store(session, held, _values(groups, unseen, submission, idempotency_key))
     if current is None:
         campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
         _check(session, campaign, grid, answer)
-    _go_on(session, AnnotatorSession(campaign, who.annotator, held.assignment))
+    _complete_if_last(session, who)
+    following = lease_at_once(session, who) if goes_on and not stored.has_leases else None
     if current is not None:
         # This comes last, because others wait for these rows until the transaction ends.
         count(session, campaign, current, answer, who.annotator.position)
-    return Submitted(answer, held.assignment, seconds)
+    return Submitted(answer, who, stored.seconds_on_others, following)
 
 
-def _go_on(session: Session, who: AnnotatorSession) -> None:
+def _complete_if_last(session: Session, who: AnnotatorSession) -> None:
     """Complete an assignment if the answer that was counted in it was the last."""
     assignment = who.assignment
     if assignment.state == "screened_out":

@@ -37,6 +37,7 @@ from app.annotation.sessions import (
     grids_of,
     require_held,
     require_prepared,
+    stage,
 )
 from app.annotation.waiting import WAIT_SECONDS, turns
 from app.campaigns.models import Campaign, Grid
@@ -97,6 +98,25 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     if held.ahead is not None:
         return _handed_ahead(session, held.ahead)
     return _claim(session, who)
+
+
+def lease_at_once(session: Session, who: AnnotatorSession) -> Handout | None:
+    """Return a new grid for somebody who has just submitted one and has no other lease, or None if
+    more has to be looked at than the grids of the round at work: `lease_next_grid` then tells what
+    comes next.
+
+    The caller must hold the assignment's row lock. Campaigns with checks have none, so that what
+    comes at once tells nothing about a grid.
+    """
+    assignment, annotator = who.assignment, who.annotator
+    if who.campaign.state != "running" or annotator.stopped_at is not None:
+        return None
+    if assignment.state != "open" or assignment.n_answered >= grids_of(assignment):
+        return None
+    if has_checks(who.settings) or stage(session, who) != "work":
+        return None
+    taken = lease_at_work(session, who, lease_end(), ahead=False)
+    return None if taken is None else Handout("leased", *taken)
 
 
 def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:

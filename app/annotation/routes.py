@@ -173,18 +173,21 @@ def submit_answer(
     assignment_id: AssignmentId,
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
-    """Submit the grouping of a leased grid."""
+    """Submit the grouping of a leased grid, and lease the next one with `next`."""
     who = session_of(session, assignment_id)
     keep_even_pace(request, who)
-    submission = answers.Submission(**body.model_dump())
-    stored = answers.submit_answer(session, who, lease_id, submission, idempotency_key)
+    submission = answers.Submission(**body.model_dump(exclude={"next"}))
+    stored = answers.submit_answer(
+        session, who, lease_id, submission, idempotency_key, goes_on=body.next
+    )
     answer = stored.answer
-    answered, target = leases.assignment_progress(stored.assignment)
+    answered, target = leases.assignment_progress(stored.who.assignment)
     return AnswerOut(
         status="surplus" if answer.state == "surplus" else "stored",
         answered=answered,
         target=target,
         seconds_spent=stored.seconds_on_others + (answer.elapsed_ms or 0) / 1000,
+        next=None if stored.next is None else handout_out(session, stored.who, stored.next),
     )
 
 

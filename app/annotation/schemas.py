@@ -189,6 +189,9 @@ class AnswerIn(BaseModel):
     unseen: list[StrictInt] = Field(
         default_factory=list, max_length=100, description="Images that were not displayed."
     )
+    next: StrictBool = Field(
+        default=False, description="Whether the response should bring the next grid."
+    )
 
 
 class Device(BaseModel):
@@ -203,10 +206,14 @@ class Device(BaseModel):
 
 
 class AnswerOut(BaseModel):
+    """`next` is the next grid, if it was requested and could be leased at once. Otherwise
+    `POST /leases` tells what comes next."""
+
     status: Literal["stored", "surplus"]
     answered: int
     target: int
     seconds_spent: float
+    next: HandoutOut | None = None
 
 
 class StepIn(BaseModel):

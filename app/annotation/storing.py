@@ -1,7 +1,7 @@
 """Writing an answer into the rows that only its own submission changes: its own, its grid's and its
 assignment's, in one statement. Campaign and round come last (app/annotation/counting.py)."""
 
-from typing import Any
+from typing import Any, NamedTuple
 from typing import cast as cast_type
 
 import orjson
@@ -77,6 +77,16 @@ _seconds = (
     .where(_other.assignment_id == _assignment_id, _other.id != _lease_id)
     .scalar_subquery()
 )
+_has_leases = (
+    select(_other.id)
+    .where(
+        _other.assignment_id == _assignment_id,
+        _other.id != _lease_id,
+        _other.state == "leased",
+        or_(_other.lease_expires_at > func.now(), _other.draft.is_not(None)),
+    )
+    .exists()
+)
 _in_answer = (
     update(_answer)
     .where(_answer.c.id == _lease_id)
@@ -97,22 +107,30 @@ _in_assignment = (
     .values(n_answered=_assignment.c.n_answered + 1)
 )
 _STORE = Prepared(
-    select(_is_wanted, _seconds).add_cte(
+    select(_is_wanted, _seconds, _has_leases).add_cte(
         _in_answer.cte("in_answer"), _in_grid.cte("in_grid"), _in_assignment.cte("in_assignment")
     )
 )
 _SECONDS = Prepared(select(_seconds))
 
 
-def store(session: Session, held: Locked, values: dict[str, Any]) -> float:
+class Stored(NamedTuple):
+    """What is known of the rest of an assignment when an answer is stored: the time that its other
+    answers took, and whether it has leases that are live or begun."""
+
+    seconds_on_others: float
+    has_leases: bool
+
+
+def store(session: Session, held: Locked, values: dict[str, Any]) -> Stored:
     """Store an answer and count it in its grid and assignment: as submitted, or as surplus if the
     grid needs no more answers than it has and others are about to give. `values` are those of its
-    row, by column. Return the time in seconds that the assignment's other answers took.
+    row, by column.
 
     The caller must hold the locks of `held`.
     """
     answer, grid, assignment = held.answer, held.grid, held.assignment
-    ((is_wanted, seconds),) = _STORE.rows(
+    ((is_wanted, seconds, has_leases),) = _STORE.rows(
         session,
         lease_id=answer.id,
         grid_id=grid.id,
@@ -126,7 +144,7 @@ def store(session: Session, held: Locked, values: dict[str, Any]) -> float:
     if is_wanted and grid.role == "ask":
         set_committed_value(grid, "n_answers", grid.n_answers + 1)
     set_committed_value(assignment, "n_answered", assignment.n_answered + 1)
-    return float(seconds)
+    return Stored(float(seconds), has_leases)
 
 
 def seconds_on_others(session: Session, answer: Answer) -> float:

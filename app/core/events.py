@@ -4,8 +4,11 @@ Nothing in Redis is precious: readers look at PostgreSQL after each event, and a
 seconds without one, so a lost event only delays a page.
 """
 
+import atexit
 import logging
+import os
 import threading
+import time
 from functools import lru_cache
 from uuid import UUID
 
@@ -42,52 +45,76 @@ def campaign_changed(session: Session, campaign_id: UUID) -> None:
 
 
 class _Announcements:
-    """Sends an event for a campaign at once, and for the changes that follow within a moment one
-    event at its end. Under load, an event for each answer costs more than what the pages show."""
+    """Sends events from one thread: those of a moment together, and each campaign's once. Under
+    load, an event for each answer costs more than what the pages show."""
 
     def __init__(self, moment: float = MOMENT_SECONDS) -> None:
         self._moment = moment
         self._lock = threading.Lock()
-        # Campaigns whose moment has not ended, and whether something has changed in it.
-        self._open: dict[UUID, bool] = {}
+        self._changed: set[UUID] = set()
+        self._begun = threading.Event()
+        self._client: Redis | None = None
+        self._sender: threading.Thread | None = None
 
-    def announce(self, campaign_id: UUID) -> None:
+    def announce(self, campaigns: set[UUID]) -> None:
         client = _redis()
         with self._lock:
-            if campaign_id in self._open:
-                self._open[campaign_id] = True
-                return
-            self._begin(client, campaign_id)
-        _send(client, campaign_id)
+            is_first = not self._changed
+            self._changed |= campaigns
+            self._client = client
+            is_running = (self._sender is not None and self._sender.is_alive()) or self._starts()
+        if not is_running:
+            self.send_all()
+        elif is_first:
+            self._begun.set()
 
-    def _begin(self, client: Redis, campaign_id: UUID) -> None:
-        timer = threading.Timer(self._moment, self._end, (client, campaign_id))
-        timer.daemon = True
+    def _starts(self) -> bool:
+        """Start the thread, which lasts as long as the process."""
+        sender = threading.Thread(target=self._run, name="live-events", daemon=True)
         try:
-            timer.start()
+            sender.start()
         except RuntimeError as error:
-            # No more threads can be started now. Without a moment, the next change is sent at once.
+            # No more threads can be started now, so whoever changed something sends it.
             logger.warning("live events are not bundled: %s", error)
-        else:
-            self._open[campaign_id] = False
+            return False
+        self._sender = sender
+        return True
 
-    def _end(self, client: Redis, campaign_id: UUID) -> None:
+    def _run(self) -> None:
+        while True:
+            self._begun.wait()
+            self._begun.clear()
+            self.send_all()
+            # What changes in the meantime is sent at the end of the moment.
+            time.sleep(self._moment)
+
+    def send_all(self) -> None:
+        """Send what has changed since this was done the last time."""
         with self._lock:
-            has_changed = self._open.pop(campaign_id)
-            if has_changed:
-                self._begin(client, campaign_id)
-        if has_changed:
-            _send(client, campaign_id)
-
-
-def _send(client: Redis, campaign_id: UUID) -> None:
-    try:
-        client.publish(channel_of(campaign_id), "changed")
-    except RedisError as error:
-        logger.warning("could not send a live event, pages will poll instead: %s", error)
+            client, changed, self._changed = self._client, self._changed, set()
+        if client is None or not changed:
+            return
+        try:
+            with client.pipeline(transaction=False) as pipeline:
+                for campaign_id in changed:
+                    pipeline.publish(channel_of(campaign_id), "changed")
+                pipeline.execute()
+        except RedisError as error:
+            logger.warning("could not send live events, pages will poll instead: %s", error)
 
 
 _announcements = _Announcements()
+
+
+def _begin_anew() -> None:
+    """A forked process has none of its parent's threads."""
+    global _announcements
+    _announcements = _Announcements()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+# A process that ends takes its thread along.
+atexit.register(lambda: _announcements.send_all())
 
 
 def _publish(session: Session) -> None:
@@ -95,8 +122,8 @@ def _publish(session: Session) -> None:
     if session.in_nested_transaction():
         return
     campaigns: set[UUID] = session.info.pop(_CHANGED, set())
-    for campaign_id in campaigns:
-        _announcements.announce(campaign_id)
+    if campaigns:
+        _announcements.announce(campaigns)
 
 
 def _forget(session: Session) -> None:

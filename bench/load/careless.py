@@ -36,9 +36,10 @@ class Ledger:
 
 
 class Careful(Annotator):
-    """Notes what was acknowledged."""
+    """Notes what was acknowledged, and goes on with the grid that an answer brings."""
 
     ledger: Ledger
+    goes_on = True
 
     def end(self, status: str) -> None:
         if status != "done":
@@ -48,13 +49,15 @@ class Careful(Annotator):
         status, reply = await self.submit(self.connection, lease, key=lease["id"])
         self._expect(status, {200}, lease, reply)
         self.note(lease, reply, key=lease["id"])
+        self.keep_next(reply)
 
     async def submit(
         self, connection: Connection, lease: dict[str, Any], key: str
     ) -> tuple[int, dict[str, Any]]:
         path = f"{API}/leases/{lease['id']}/answer"
         headers = bearer(self.token, key)
-        status, content = await connection.call("submit", "POST", path, answer_to(lease), headers)
+        body = {**answer_to(lease), "next": self.goes_on}
+        status, content = await connection.call("submit", "POST", path, body, headers)
         return status, orjson.loads(content)
 
     def _expect(
@@ -110,6 +113,12 @@ class TwoTabs(Repeating):
         self.ledger.count("tabs")
 
 
+class Claiming(Careful):
+    """Leases each grid by itself."""
+
+    goes_on = False
+
+
 class Leaving(Careful):
     """Now and then leaves for good, and another person comes."""
 
@@ -131,7 +140,7 @@ class Late(Careful):
         await super().answer(lease)
 
 
-KINDS = (Repeating, TwoTabs, Leaving, Late, *[Careful] * 4)
+KINDS = (Repeating, TwoTabs, Leaving, Late, Claiming, *[Careful] * 3)
 
 
 def main() -> None:

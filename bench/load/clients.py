@@ -2,7 +2,8 @@
 
     python -m bench.load.clients --address 127.0.0.1:8000 --link TOKEN --people 10 --seconds 20
 
-Each person opens the campaign's link, and leases and answers grids until time is up; with
+Each person opens the campaign's link, leases a grid, and answers grids until time is up, as each
+answer brings the next one (`--claims`: leases each by itself, as earlier releases do). With
 `--pace`, one begins every so many seconds (open loop), else at once (closed loop). With several
 addresses, people are spread over them; with several links, each person works for some campaigns in
 turn. Prints JSON.
@@ -26,7 +27,8 @@ WAIT_SECONDS = 1.0
 
 @dataclass
 class Crowd:
-    """pace: seconds from grid to grid, 0 without a pause."""
+    """pace: seconds from grid to grid, 0 without a pause. claims: whether each grid is leased by a
+    request of its own."""
 
     addresses: list[str]
     links: list[str]
@@ -34,6 +36,7 @@ class Crowd:
     seconds: float
     pace: float = 0.0
     images: bool = False
+    claims: bool = False
     record: Record = field(default_factory=Record)
 
     async def work(self, person: Callable[[Crowd, int], Annotator]) -> None:
@@ -57,6 +60,8 @@ class Annotator:
         self._links = links[number :: crowd.people] or [links[number % len(links)]]
         # One for each campaign; that at the end is the next one's.
         self._tokens: list[str] = []
+        # Grids that answers have brought, by token.
+        self._next: dict[str, dict[str, Any]] = {}
 
     def another_connection(self) -> Connection:
         addresses = self.crowd.addresses
@@ -95,7 +100,7 @@ class Annotator:
             if crowd.pace:
                 await asyncio.sleep(max(0.0, turn - crowd.record.elapsed))
                 turn += crowd.pace
-            handout = await self.claim(self.connection)
+            handout = self._next.pop(self.token, None) or await self.claim(self.connection)
             if handout["status"] == "leased":
                 await self.answer(handout["lease"])
                 self._tokens.insert(0, self._tokens.pop())
@@ -121,7 +126,15 @@ class Annotator:
             path = f"{API}/leases/{lease['id']}/images/thumb"
             await self.connection.call("images", "GET", path, None, bearer(self.token))
         path, body = f"{API}/leases/{lease['id']}/answer", answer_to(lease)
-        await self.connection.json("submit", "POST", path, body, bearer(self.token, lease["id"]))
+        body["next"] = not self.crowd.claims
+        headers = bearer(self.token, lease["id"])
+        reply = await self.connection.json("submit", "POST", path, body, headers)
+        self.keep_next(reply)
+
+    def keep_next(self, reply: dict[str, Any]) -> None:
+        """Keep the grid that an answer has brought."""
+        if reply.get("next") is not None:
+            self._next[self.token] = reply["next"]
 
 
 def answer_to(lease: dict[str, Any]) -> dict[str, Any]:
@@ -155,8 +168,17 @@ def main() -> None:
     parser = crowd_parser(__doc__)
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--images", action="store_true")
+    parser.add_argument("--claims", action="store_true")
     asked = parser.parse_args()
-    crowd = Crowd(asked.address, asked.link, asked.people, asked.seconds, asked.pace, asked.images)
+    crowd = Crowd(
+        asked.address,
+        asked.link,
+        asked.people,
+        asked.seconds,
+        asked.pace,
+        asked.images,
+        asked.claims,
+    )
     asyncio.run(crowd.work(Annotator))
     crowd.record.print()
 

@@ -243,6 +243,7 @@ export class Board {
         trace: [...this.trace.events],
         device: device(),
         unseen: [...this.broken],
+        next: true,
       };
       this.frozen = { of: this.current, broken: this.broken, answer };
     }

@@ -1,7 +1,16 @@
 /** The page's life: session, what comes before the grids, and grids one after the other. */
 import { tick } from 'svelte';
 import { ApiError } from '../api/errors';
-import type { DraftIn, Handout, Lease, RemarkIn, Session, StageState, Step } from '../api/types';
+import type {
+  AnswerOut,
+  DraftIn,
+  Handout,
+  Lease,
+  RemarkIn,
+  Session,
+  StageState,
+  Step,
+} from '../api/types';
 import type { HeadStart } from '../head-start';
 import { Access } from './access.svelte';
 import * as api from './api';
@@ -127,7 +136,7 @@ export class Page {
         ...this.whileRetrying,
         isPassing,
       });
-      const isSent = left !== null && (await this.deliver(left));
+      const isSent = left !== null && (await this.deliver(left)) !== null;
       if (isSent) this.notice = { key: 'sent_earlier' };
       const isBack = await this.shared.bringBack(session.next?.lease?.id);
       if (left === null && !isBack && session.next) return this.show(session.next);
@@ -176,9 +185,9 @@ export class Page {
     this.shared.close();
     try {
       const body = board.answer();
-      const sent = await this.deliver({ lease: board.subject.id, key: randomId(), body });
+      const reply = await this.deliver({ lease: board.subject.id, key: randomId(), body });
       void rememberWords(this.place, body.descriptions ?? []);
-      await this.leave(sent ? null : { key: 'moved_on' });
+      await this.leave(reply ? null : { key: 'moved_on' }, reply?.next);
     } catch (error) {
       if (this.showRefusal(error)) return;
       // Refused for good, as it stands: the answer stays on the page, to be changed or skipped.
@@ -303,12 +312,12 @@ export class Page {
     if (this.phase.name !== 'refused') void this.access.tellPresence(left);
   }
 
-  /** Sends an answer until it is acknowledged; false when the server had one of this grid already. */
-  private async deliver(answer: Outgoing): Promise<boolean> {
+  /** Sends an answer until it is acknowledged; null when the server had one of this grid already. */
+  private async deliver(answer: Outgoing): Promise<AnswerOut | null> {
     await keepOutgoing(this.place, answer);
-    let isStored = true;
+    let reply: AnswerOut | null = null;
     try {
-      const reply = await this.call((token) =>
+      reply = await this.call((token) =>
         api.submitAnswer(token, answer.lease, answer.key, answer.body),
       );
       // In one step: no count may run ahead of the grid that is shown.
@@ -317,7 +326,6 @@ export class Page {
       this.target = reply.target;
       this.secondsSpent = reply.seconds_spent;
     } catch (error) {
-      isStored = false;
       if (!(error instanceof ApiError && GONE.has(error.code))) {
         await dropOutgoing(this.place);
         throw error;
@@ -326,15 +334,16 @@ export class Page {
     // Sent once more after a crash now, it would be the same answer still.
     void dropOutgoing(this.place);
     this.shared.tellFinished(answer.lease);
-    return isStored;
+    return reply;
   }
 
-  /** To the next grid. */
-  async leave(notice: Notice | null = null): Promise<void> {
+  /** To the next grid, which a submission may have brought. */
+  async leave(notice: Notice | null = null, next: Handout | null = null): Promise<void> {
     this.submitError = '';
     this.notice = notice;
     await this.shared.forget();
-    await this.next();
+    if (next === null) await this.next();
+    else await this.attempt(() => this.show(next));
   }
 
   private opened(session: Session, early: HeadStart | null): void {
