@@ -10,13 +10,12 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import compare
 from app.annotation.counting import count
-from app.annotation.held import locked_with_all
+from app.annotation.held import Locked
 from app.annotation.leases import Handout, lease_at_once
 from app.annotation.models import Annotator, Answer
 from app.annotation.quality import judge
@@ -88,22 +87,19 @@ class Submitted:
 
 def submit_answer(
     session: Session,
-    who: AnnotatorSession,
-    lease_id: UUID,
+    held: Locked,
     submission: Submission,
     idempotency_key: str,
     *,
     goes_on: bool = False,
 ) -> Submitted:
-    """Store a finished grouping once. The same request again returns the same result. With
-    `goes_on`, the next grid is leased in the same transaction if that takes no waiting.
+    """Store a finished grouping for a lease once. The same request again returns the same result.
+    With `goes_on`, the next grid is leased in the same transaction if that takes no waiting.
 
-    Raises LeaseNotFound, UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
+    Raises UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
-    held = locked_with_all(session, who, lease_id)
     campaign, current, grid = held.campaign, held.round, held.grid
-    answer = held.answer
-    who = AnnotatorSession(campaign, who.annotator, held.assignment, is_locked=True)
+    answer, who = held.answer, held.who
     if answer.state in ("submitted", "surplus"):
         _check_repeat(answer, submission, idempotency_key)
         return Submitted(answer, who, seconds_on_others(session, answer))

@@ -27,11 +27,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from app.annotation.models import Answer, Assignment, Remark
-from app.annotation.sessions import AnnotatorSession
+from app.annotation.models import Annotator, Answer, Assignment, Remark
+from app.annotation.sessions import AnnotatorSession, session_of
 from app.campaigns import hooks
 from app.campaigns.models import Campaign, Grid, Round
-from app.core.database import advisory_key
+from app.core.database import advisory_key_of
 from app.core.errors import NotFound
 from app.core.prepared import Prepared
 
@@ -122,24 +122,30 @@ _WITH_GRID = Prepared(
         key_share=True
     )
 )
-_line = bindparam("line", type_=BigInteger)
+_line = advisory_key_of(Annotator.__table__.c.campaign_id)
 # One of the two locks is taken. The images are those that this annotator has reported as broken.
 _IN_LINE = Prepared(
-    _mine(
-        select(
-            Grid.round_id,
-            case(
-                (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
-                else_=cast(func.pg_advisory_xact_lock_shared(_line), Text),
-            ),
-            select(func.array_agg(Remark.image))
-            .where(
-                Remark.grid_id == Grid.id,
-                Remark.annotator_id == Answer.annotator_id,
-                Remark.image.is_not(None),
-            )
-            .scalar_subquery(),
-        ).join(Answer, Answer.grid_id == Grid.id)
+    select(
+        Annotator,
+        Grid.round_id,
+        case(
+            (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
+            else_=cast(func.pg_advisory_xact_lock_shared(_line), Text),
+        ),
+        select(func.array_agg(Remark.image))
+        .where(
+            Remark.grid_id == Grid.id,
+            Remark.annotator_id == Annotator.id,
+            Remark.image.is_not(None),
+        )
+        .scalar_subquery(),
+    )
+    .join(Assignment, Assignment.annotator_id == Annotator.id)
+    .join(Answer, Answer.annotator_id == Annotator.id)
+    .join(Grid, Grid.id == Answer.grid_id)
+    .where(
+        Assignment.id == bindparam("assignment_id"),
+        Answer.id == bindparam("lease_id"),
     )
 )
 # The rows of campaign and round are as they are when everyone who changes more than counts is out.
@@ -176,7 +182,7 @@ def own_lease(
 ) -> Answer:
     """Return the annotator's lease or answer with this id. Raises LeaseNotFound."""
     query = _OWN_LOCKED if lock else _OWN
-    lease: Answer = _row_of(session, query, who, lease_id)[0]
+    lease: Answer = _row_of(session, query, who.annotator_id, lease_id)[0]
     return lease
 
 
@@ -189,6 +195,7 @@ class Locked:
     longer knows.
     """
 
+    annotator: Annotator
     campaign: Campaign
     round: Round | None
     grid: Grid
@@ -196,18 +203,26 @@ class Locked:
     assignment: Assignment
     reported: list[int]
 
+    @property
+    def who(self) -> AnnotatorSession:
+        """The annotator in the assignment of the lease or answer."""
+        return AnnotatorSession(self.campaign, self.annotator, self.assignment, is_locked=True)
 
-def locked_with_all(session: Session, who: AnnotatorSession, lease_id: UUID) -> Locked:
-    """Return the annotator's lease or answer and all rows above it, freshly read, while nobody
-    changes more of the campaign than counts.
 
-    Raises LeaseNotFound.
+def locked_with_all(session: Session, assignment_id: UUID, lease_id: UUID) -> Locked:
+    """Return a lease or answer of the annotator who has this assignment, and all rows above it,
+    freshly read, while nobody changes more of the campaign than counts.
+
+    Raises BadToken, LeaseNotFound.
     """
-    line = advisory_key(who.campaign.id)
-    round_id, _, reported = _row_of(session, _IN_LINE, who, lease_id, line=line)
+    first = _IN_LINE.first(session, assignment_id=assignment_id, lease_id=lease_id)
+    if first is None:
+        session_of(session, assignment_id)
+        raise _not_theirs()
+    annotator, round_id, _, reported = first
     query = _WITHOUT_ROUND if round_id is None else _WITH_ROUND
-    campaign, current, grid, answer, assignment = _row_of(session, query, who, lease_id)
-    return Locked(campaign, current, grid, answer, assignment, reported or [])
+    campaign, current, grid, answer, assignment = _row_of(session, query, annotator.id, lease_id)
+    return Locked(annotator, campaign, current, grid, answer, assignment, reported or [])
 
 
 def lock_assignment(session: Session, who: AnnotatorSession) -> None:
@@ -223,16 +238,20 @@ def locked_with_grid(
 
     Raises LeaseNotFound.
     """
-    grid, answer = _row_of(session, _WITH_GRID, who, lease_id)
+    grid, answer = _row_of(session, _WITH_GRID, who.annotator_id, lease_id)
     return grid, answer
 
 
 def _row_of(
-    session: Session, query: Prepared, who: AnnotatorSession, lease_id: UUID, **more: object
-) -> Any:
+    session: Session, query: Prepared, annotator_id: UUID, lease_id: UUID
+) -> tuple[Any, ...]:
     """Return the row of this annotator's lease or answer. Raises LeaseNotFound."""
     for _ in range(_ATTEMPTS):
-        row = query.first(session, lease_id=lease_id, annotator_id=who.annotator_id, **more)
+        row = query.first(session, lease_id=lease_id, annotator_id=annotator_id)
         if row is not None:
             return row
-    raise LeaseNotFound("This grid is not assigned to you. Request the next one.")
+    raise _not_theirs()
+
+
+def _not_theirs() -> LeaseNotFound:
+    return LeaseNotFound("This grid is not assigned to you. Request the next one.")

@@ -35,9 +35,9 @@ from app.annotation.sessions import (
     awaits_warning,
     complete_unless_asked,
     grids_of,
+    missing_before_grids,
     require_held,
     require_prepared,
-    stage,
 )
 from app.annotation.waiting import WAIT_SECONDS, turns
 from app.campaigns.models import Campaign, Grid
@@ -113,7 +113,7 @@ def lease_at_once(session: Session, who: AnnotatorSession) -> Handout | None:
         return None
     if assignment.state != "open" or assignment.n_answered >= grids_of(assignment):
         return None
-    if has_checks(who.settings) or stage(session, who) != "work":
+    if has_checks(who.settings) or awaits_warning(who) or missing_before_grids(session, who):
         return None
     taken = lease_at_work(session, who, lease_end(), ahead=False)
     return None if taken is None else Handout("leased", *taken)

@@ -174,12 +174,12 @@ def submit_answer(
     idempotency_key: Annotated[str, Header(min_length=8, max_length=100)],
 ) -> AnswerOut:
     """Submit the grouping of a leased grid, and lease the next one with `next`."""
-    who = session_of(session, assignment_id)
-    keep_even_pace(request, who)
+    lease = held.locked_with_all(session, assignment_id, lease_id)
+    keep_even_pace(request, lease.who)
     submission = answers.Submission(**body.model_dump(exclude={"next"}))
-    stored = answers.submit_answer(
-        session, who, lease_id, submission, idempotency_key, goes_on=body.next
-    )
+    # What comes next would come in the lease's assignment.
+    goes_on = body.next and lease.assignment.id == assignment_id
+    stored = answers.submit_answer(session, lease, submission, idempotency_key, goes_on=goes_on)
     answer = stored.answer
     answered, target = leases.assignment_progress(stored.who.assignment)
     return AnswerOut(

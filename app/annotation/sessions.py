@@ -294,12 +294,18 @@ def is_at_work(who: AnnotatorSession) -> bool:
 def require_prepared(session: Session, who: AnnotatorSession) -> None:
     """Raise NotPrepared while consent, answers or practice are missing. The page handles the other
     stages."""
+    missing = missing_before_grids(session, who)
+    if missing is not None:
+        raise NotPrepared(missing)
+
+
+def missing_before_grids(session: Session, who: AnnotatorSession) -> str | None:
+    """Return what the annotator has to do before there are grids for them, or None."""
     now = stage(session, who)
-    if now in MISSING:
-        raise NotPrepared(MISSING[now])
     unpractised = practice_number(who) < who.settings.practice and not is_at_work(who)
     if now in ("practice", "instructions") and unpractised:
-        raise NotPrepared("Do the practice grids first.")
+        return "Do the practice grids first."
+    return MISSING.get(now)
 
 
 def take_step(

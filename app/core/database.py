@@ -22,12 +22,15 @@ from sqlalchemy import (
     Engine,
     MetaData,
     QueuePool,
+    Text,
+    cast,
     create_engine,
     event,
     func,
     literal,
     text,
 )
+from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
@@ -245,3 +248,9 @@ def advisory_lock(identity: UUID, line: int = 0) -> ColumnElement[None]:
 def advisory_key(identity: UUID, line: int = 0) -> int:
     """Return the number of a row's queue. The last half of a UUIDv7 is random."""
     return int.from_bytes(identity.bytes[8:], signed=True) ^ line
+
+
+def advisory_key_of(identity: ColumnElement[UUID]) -> ColumnElement[int]:
+    """SQL: the number of a row's first queue."""
+    half = func.replace(func.right(cast(identity, Text), 17), "-", "")
+    return cast(cast(literal("x").concat(half), BIT(64)), BigInteger)

@@ -75,7 +75,8 @@ def test_an_answer_is_stored_aligned_with_the_grid(client: TestClient) -> None:
         images=[body["images"][at] for at in order],
         groups=[body["groups"][at] for at in order],
     )
-    assert reply.json() == {"status": "stored", "answered": 1, "target": 10, "seconds_spent": 0.0}
+    stored = {"status": "stored", "answered": 1, "target": 10, "seconds_spent": 0.0, "next": None}
+    assert reply.json() == stored
     with transaction() as session:
         answer = session.scalars(select(Answer)).one()
         grid = session.get_one(Grid, answer.grid_id)

@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select, text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Uuid, literal, select, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
@@ -15,12 +17,11 @@ from app.accounts.models import Account
 from app.annotation.held import locked_with_all
 from app.annotation.models import Annotator, Answer
 from app.annotation.quality import decide
-from app.annotation.sessions import session_of
 from app.campaigns.changes import change_campaign
 from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign, set_annotation
-from app.core.database import transaction
+from app.core.database import advisory_key, advisory_key_of, transaction
 from app.recruitment.people import forget_people
 from testbed.builders import a_campaign, a_collection, an_account, reloaded
 from testbed.invariants import broken_invariants
@@ -32,7 +33,7 @@ PEOPLE = 6
 def hold(session: Session, lease_id: str) -> None:
     """As a submission that has everything but the counts."""
     lease = session.get_one(Answer, uuid.UUID(lease_id))
-    locked_with_all(session, session_of(session, lease.assignment_id), lease.id)
+    locked_with_all(session, lease.assignment_id, lease.id)
 
 
 def test_a_submission_waits_for_no_other_that_has_not_counted(client: TestClient) -> None:
@@ -146,3 +147,12 @@ def test_answers_and_changes_at_once_are_all_counted_without_a_deadlock(
             select(Annotator.position).join(Answer).where(Answer.submitted_at.is_not(None))
         ).all()
     assert len(finished) == sum(done)
+
+
+@pytest.mark.usefixtures("client")
+@given(st.uuids())
+@settings(deadline=None)
+def test_the_database_numbers_queues_as_the_code_does(identity: uuid.UUID) -> None:
+    with transaction() as session:
+        number = session.scalar(select(advisory_key_of(literal(identity, Uuid()))))
+    assert number == advisory_key(identity)

@@ -1,5 +1,6 @@
 """Events about campaigns, as live pages receive them."""
 
+import threading
 import time
 import uuid
 
@@ -42,6 +43,24 @@ def test_a_change_is_announced_at_once_and_the_next_ones_together() -> None:
         # The moment has passed, so that a change is announced by itself again.
         a_change(campaign_id)
         assert is_announced(5)
+
+
+def test_changes_of_many_campaigns_are_announced_by_one_thread() -> None:
+    campaigns = [uuid.uuid4() for _ in range(N_CHANGES)]
+    channels = {channel_of(campaign_id) for campaign_id in campaigns}
+    with Redis.from_url(get_settings().redis_url) as client, client.pubsub() as messages:
+        messages.subscribe(*channels)
+        for _ in channels:
+            assert messages.get_message(timeout=5) is not None
+        before = threading.active_count()
+        for campaign_id in campaigns:
+            a_change(campaign_id)
+        assert threading.active_count() <= before + 1
+        announced = set()
+        while announced != channels:
+            message = messages.get_message(timeout=5)
+            assert message is not None
+            announced.add(message["channel"].decode())
 
 
 def test_what_is_rolled_back_is_not_announced() -> None:

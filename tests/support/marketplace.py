@@ -23,8 +23,9 @@ from sqlalchemy import func, select, update
 
 from app.accounts.models import Account
 from app.annotation.answers import Submission, submit_answer
+from app.annotation.held import locked_with_all
 from app.annotation.models import AnnotatorIdentity, Answer
-from app.annotation.sessions import assignment_of_token, session_of
+from app.annotation.sessions import assignment_of_token
 from app.campaigns.models import Grid
 from app.collections.models import Collection
 from app.core.database import transaction
@@ -171,9 +172,9 @@ class Market(RuleBasedStateMachine):
         sent = self._grouped(at)
         submission = Submission(**sent.body, descriptions=[], elapsed_ms=None, trace=[])
         with suppress(Crashed), transaction() as session:
-            who = session_of(session, assignment_of_token(at.person.token))
-            key = f"answer-{sent.lease}"
-            submit_answer(session, who, uuid.UUID(sent.lease), submission, key)
+            assignment_id = assignment_of_token(at.person.token)
+            held = locked_with_all(session, assignment_id, uuid.UUID(sent.lease))
+            submit_answer(session, held, submission, f"answer-{sent.lease}")
             raise Crashed
 
     @rule(number=PEOPLE, which=PEOPLE)
