@@ -7,10 +7,13 @@ answers, it is stored as surplus and counts for pay like any other.
 
 import hashlib
 import json
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import compare
@@ -19,6 +22,7 @@ from app.annotation.held import Locked
 from app.annotation.leases import Handout, lease_at_once
 from app.annotation.models import Annotator, Answer
 from app.annotation.quality import judge
+from app.annotation.schemas import HandoutOut
 from app.annotation.sessions import (
     AnnotatorSession,
     complete_assignment,
@@ -30,6 +34,8 @@ from app.campaigns.models import Campaign, Grid
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 from app.kinds import kind_of
+
+logger = logging.getLogger(__name__)
 
 
 class UnknownImages(InvalidInput):
@@ -82,7 +88,7 @@ class Submitted:
     answer: Answer
     who: AnnotatorSession
     seconds_on_others: float
-    next: Handout | None = None
+    next: HandoutOut | None = None
 
 
 def submit_answer(
@@ -91,10 +97,11 @@ def submit_answer(
     submission: Submission,
     idempotency_key: str,
     *,
-    goes_on: bool = False,
+    show_next: Callable[[AnnotatorSession, Handout], HandoutOut] | None = None,
 ) -> Submitted:
     """Store a finished grouping for a lease once. The same request again returns the same result.
-    With `goes_on`, the next grid is leased in the same transaction if that takes no waiting.
+    With `show_next`, which makes the response for it, the next grid is leased in the same
+    transaction if that takes no waiting.
 
     Raises UnknownImages, BadGroups, IdempotencyMismatch, AlreadySubmitted.
     """
@@ -115,11 +122,31 @@ def submit_answer(
         campaign.n_annotators = max(campaign.n_annotators, who.annotator.position + 1)
         _check(session, campaign, grid, answer)
     _complete_if_last(session, who)
-    following = lease_at_once(session, who) if goes_on and not stored.has_leases else None
+    following = None
+    if show_next is not None:
+        handout = lease_at_once(session, who, has_leases=stored.has_leases)
+        following = None if handout is None else _shown(who, handout, show_next)
     if current is not None:
         # This comes last, because others wait for these rows until the transaction ends.
         count(session, campaign, current, answer, who.annotator.position)
     return Submitted(answer, who, stored.seconds_on_others, following)
+
+
+def _shown(
+    who: AnnotatorSession,
+    handout: Handout,
+    show_next: Callable[[AnnotatorSession, Handout], HandoutOut],
+) -> HandoutOut | None:
+    """Return the response for the next grid. If it cannot be made, the answer is stored all the
+    same, and the request for the next grid gets the error."""
+    try:
+        return show_next(who, handout)
+    except SQLAlchemyError:
+        # The transaction has failed.
+        raise
+    except Exception:
+        logger.exception("an answer could not bring the next grid")
+        return None
 
 
 def _complete_if_last(session: Session, who: AnnotatorSession) -> None:

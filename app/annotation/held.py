@@ -116,7 +116,6 @@ def _mine(query: _Query) -> _Query:
 
 
 _OWN = Prepared(_mine(select(Answer)))
-_OWN_LOCKED = Prepared(_mine(select(Answer)).with_for_update(key_share=True))
 _WITH_GRID = Prepared(
     _mine(select(Grid, Answer).join(Answer, Answer.grid_id == Grid.id)).with_for_update(
         key_share=True
@@ -126,7 +125,7 @@ _line = advisory_key_of(Annotator.__table__.c.campaign_id)
 # One of the two locks is taken. The images are those that this annotator has reported as broken.
 _IN_LINE = Prepared(
     select(
-        Annotator,
+        Annotator.id,
         Grid.round_id,
         case(
             (Grid.round_id.is_(None), cast(func.pg_advisory_xact_lock(_line), Text)),
@@ -148,23 +147,25 @@ _IN_LINE = Prepared(
         Answer.id == bindparam("lease_id"),
     )
 )
-# The rows of campaign and round are as they are when everyone who changes more than counts is out.
+# These rows are as they are when everyone who changes more of the campaign than counts is out.
 _WITH_ROUND = Prepared(
     _mine(
-        select(Campaign, Round, Grid, Answer, Assignment)
+        select(Campaign, Round, Grid, Answer, Assignment, Annotator)
         .join(Round, Round.campaign_id == Campaign.id)
         .join(Grid, Grid.round_id == Round.id)
         .join(Answer, Answer.grid_id == Grid.id)
         .join(Assignment, Assignment.id == Answer.assignment_id)
+        .join(Annotator, Annotator.id == Answer.annotator_id)
         .with_for_update(key_share=True, of=(Grid, Answer, Assignment))
     )
 )
 _WITHOUT_ROUND = Prepared(
     _mine(
-        select(Campaign, literal(None), Grid, Answer, Assignment)
+        select(Campaign, literal(None), Grid, Answer, Assignment, Annotator)
         .join(Grid, Grid.campaign_id == Campaign.id)
         .join(Answer, Answer.grid_id == Grid.id)
         .join(Assignment, Assignment.id == Answer.assignment_id)
+        .join(Annotator, Annotator.id == Answer.annotator_id)
         .with_for_update(key_share=True, of=(Campaign, Grid, Answer, Assignment))
     )
 )
@@ -177,12 +178,9 @@ _ASSIGNMENT = Prepared(
 _ATTEMPTS = 3
 
 
-def own_lease(
-    session: Session, who: AnnotatorSession, lease_id: UUID, *, lock: bool = False
-) -> Answer:
+def own_lease(session: Session, who: AnnotatorSession, lease_id: UUID) -> Answer:
     """Return the annotator's lease or answer with this id. Raises LeaseNotFound."""
-    query = _OWN_LOCKED if lock else _OWN
-    lease: Answer = _row_of(session, query, who.annotator_id, lease_id)[0]
+    lease: Answer = _row_of(session, _OWN, who.annotator_id, lease_id)[0]
     return lease
 
 
@@ -195,12 +193,12 @@ class Locked:
     longer knows.
     """
 
-    annotator: Annotator
     campaign: Campaign
     round: Round | None
     grid: Grid
     answer: Answer
     assignment: Assignment
+    annotator: Annotator
     reported: list[int]
 
     @property
@@ -219,10 +217,12 @@ def locked_with_all(session: Session, assignment_id: UUID, lease_id: UUID) -> Lo
     if first is None:
         session_of(session, assignment_id)
         raise _not_theirs()
-    annotator, round_id, _, reported = first
+    annotator_id, round_id, _, reported = first
     query = _WITHOUT_ROUND if round_id is None else _WITH_ROUND
-    campaign, current, grid, answer, assignment = _row_of(session, query, annotator.id, lease_id)
-    return Locked(annotator, campaign, current, grid, answer, assignment, reported or [])
+    campaign, current, grid, answer, assignment, annotator = _row_of(
+        session, query, annotator_id, lease_id
+    )
+    return Locked(campaign, current, grid, answer, assignment, annotator, reported or [])
 
 
 def lock_assignment(session: Session, who: AnnotatorSession) -> None:

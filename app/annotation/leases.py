@@ -27,7 +27,6 @@ from app.annotation.held import (
     live_leases,
     lock_assignment,
     locked_with_grid,
-    own_lease,
 )
 from app.annotation.models import Answer, Assignment, Remark
 from app.annotation.sessions import (
@@ -40,8 +39,10 @@ from app.annotation.sessions import (
     require_prepared,
 )
 from app.annotation.waiting import WAIT_SECONDS, turns
+from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.rounds import awaits_grids, n_full_rounds, rounds_at_work
+from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.core.settings import get_settings
@@ -100,10 +101,11 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     return _claim(session, who)
 
 
-def lease_at_once(session: Session, who: AnnotatorSession) -> Handout | None:
-    """Return a new grid for somebody who has just submitted one and has no other lease, or None if
-    more has to be looked at than the grids of the round at work: `lease_next_grid` then tells what
-    comes next.
+def lease_at_once(session: Session, who: AnnotatorSession, *, has_leases: bool) -> Handout | None:
+    """Return the prefetched grid or a new one for somebody who has just submitted one, or None if
+    more has to be looked at than their leases and the grids of the round at work:
+    `lease_next_grid` then tells what comes next. `has_leases`: whether they have others, live or
+    begun.
 
     The caller must hold the assignment's row lock. Campaigns with checks have none, so that what
     comes at once tells nothing about a grid.
@@ -115,6 +117,11 @@ def lease_at_once(session: Session, who: AnnotatorSession) -> Handout | None:
         return None
     if has_checks(who.settings) or awaits_warning(who) or missing_before_grids(session, who):
         return None
+    if has_leases:
+        held = held_by(session, who)
+        is_next = held.ahead is not None and held.live is None and held.begun is None
+        handout = _handed_ahead(session, held.ahead) if held.ahead and is_next else None
+        return handout if handout is not None and handout.status == "leased" else None
     taken = lease_at_work(session, who, lease_end(), ahead=False)
     return None if taken is None else Handout("leased", *taken)
 
@@ -281,12 +288,44 @@ def save_draft(
     return lease
 
 
+class NoMoreSkips(Conflict):
+    """The annotator has skipped as many grids as the campaign allows."""
+
+    code = "no_more_skips"
+
+
 def return_lease(session: Session, who: AnnotatorSession, lease_id: UUID, why: str = "") -> None:
-    """Return a grid, so that someone else gets it and this annotator never gets it again."""
-    lease = own_lease(session, who, lease_id, lock=True)
-    if lease.state == "leased":
-        lease.state = "returned"
-        remark(session, who, "skipped", why, grid_id=lease.grid_id)
+    """Return a grid, so that someone else gets it and this annotator never gets it again.
+
+    Raises NoMoreSkips.
+    """
+    # The grid is locked first, so that a claim of the same person passes it over and does not wait
+    # for this lease while this waits for the assignment.
+    _, lease = locked_with_grid(session, who, lease_id)
+    if lease.state != "leased":
+        return
+    # Another tab may be about to skip a grid as well.
+    assignment = locked(session, Assignment, lease.assignment_id)
+    if skips_left(session, who.settings, assignment) == 0:
+        raise NoMoreSkips(
+            f"In this task you can skip {who.settings.most_skips} sets at most. "
+            "Please sort this one as well as you can."
+        )
+    lease.state = "returned"
+    remark(session, who, "skipped", why, grid_id=lease.grid_id)
+
+
+def skips_left(
+    session: Session, settings: AnnotationSettings, assignment: Assignment
+) -> int | None:
+    """Return how many grids may still be skipped in an assignment, or None without a limit. Extra
+    grids can always be left."""
+    if not settings.most_skips or assignment.n_answered >= assignment.target:
+        return None
+    query = select(func.count()).where(
+        Answer.assignment_id == assignment.id, Answer.state == "returned"
+    )
+    return max(0, settings.most_skips - (session.scalar(query) or 0))
 
 
 def remark(

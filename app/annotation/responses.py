@@ -15,7 +15,6 @@ from app.annotation.schemas import (
     StageOut,
 )
 from app.annotation.sessions import AnnotatorSession
-from app.campaigns.models import Campaign
 from app.campaigns.questions import Place
 from app.core.security import pseudonym
 from app.kinds import kind_of
@@ -74,7 +73,7 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
         status=handout.status,
         answered=answered,
         target=target,
-        lease=_lease_out(session, who.campaign, handout),
+        lease=_lease_out(session, who, handout),
         retry_after_seconds=handout.retry_after_seconds,
         completion_code=who.assignment.completion_code if has_ended and answered else None,
         more=offers.more,
@@ -96,17 +95,18 @@ def _may_go_on(
     return may_take_on and not is_over and leases.is_more_to_come(session, who)
 
 
-def _lease_out(session: Session, campaign: Campaign, handout: leases.Handout) -> LeaseOut | None:
+def _lease_out(session: Session, who: AnnotatorSession, handout: leases.Handout) -> LeaseOut | None:
     lease, grid = handout.lease, handout.grid
     if lease is None or grid is None:
         return None
     return LeaseOut(
         id=lease.id,
         grid_id=pseudonym("grid", str(grid.id))[:16],
-        images=leased_images(session, campaign, grid.images),
+        images=leased_images(session, who.campaign, grid.images),
         expires_at=lease.lease_expires_at,
         # Groups that always have the same names always have the same colours.
-        first_colour=0 if kind_of(campaign).choices else lease.id.int % N_COLOURS,
+        first_colour=0 if kind_of(who.campaign).choices else lease.id.int % N_COLOURS,
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,
+        skips_left=leases.skips_left(session, who.settings, who.assignment),
     )

@@ -1,6 +1,7 @@
 """API of the annotators' page."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -179,7 +180,8 @@ def submit_answer(
     submission = answers.Submission(**body.model_dump(exclude={"next"}))
     # What comes next would come in the lease's assignment.
     goes_on = body.next and lease.assignment.id == assignment_id
-    stored = answers.submit_answer(session, lease, submission, idempotency_key, goes_on=goes_on)
+    show = partial(handout_out, session) if goes_on else None
+    stored = answers.submit_answer(session, lease, submission, idempotency_key, show_next=show)
     answer = stored.answer
     answered, target = leases.assignment_progress(stored.who.assignment)
     return AnswerOut(
@@ -187,7 +189,7 @@ def submit_answer(
         answered=answered,
         target=target,
         seconds_spent=stored.seconds_on_others + (answer.elapsed_ms or 0) / 1000,
-        next=None if stored.next is None else handout_out(session, stored.who, stored.next),
+        next=stored.next,
     )
 
 

@@ -141,6 +141,9 @@ class LeaseOut(BaseModel):
     )
     draft: DraftOut | None
     draft_version: int
+    skips_left: int | None = Field(
+        default=None, description="How many grids can still be skipped; null without a limit."
+    )
 
 
 class HandoutOut(BaseModel):

@@ -129,6 +129,13 @@ class AnnotationSettings(BaseModel):
         description="Earlier grids shown again with different places and colours. They come on "
         "top of the budget.",
     )
+    most_skips: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        title="Skips allowed",
+        description="How many grids a person may skip in one assignment. 0: as many as they like.",
+    )
     measures: list[Measure] = Field(
         default=["warn"],
         title="If answers look random",

@@ -50,7 +50,7 @@ class _Announcements:
 
     def __init__(self, moment: float = MOMENT_SECONDS) -> None:
         self._moment = moment
-        self._lock = threading.Lock()
+        self._lock, self._sending = threading.Lock(), threading.Lock()
         self._changed: set[UUID] = set()
         self._begun = threading.Event()
         self._client: Redis | None = None
@@ -90,17 +90,22 @@ class _Announcements:
 
     def send_all(self) -> None:
         """Send what has changed since this was done the last time."""
-        with self._lock:
-            client, changed, self._changed = self._client, self._changed, set()
-        if client is None or not changed:
-            return
-        try:
-            with client.pipeline(transaction=False) as pipeline:
-                for campaign_id in changed:
-                    pipeline.publish(channel_of(campaign_id), "changed")
-                pipeline.execute()
-        except RedisError as error:
-            logger.warning("could not send live events, pages will poll instead: %s", error)
+        # Who calls this at the end of the process waits for what is being sent.
+        with self._sending:
+            with self._lock:
+                client, changed, self._changed = self._client, self._changed, set()
+            if client is not None and changed:
+                _send(client, changed)
+
+
+def _send(client: Redis, campaigns: set[UUID]) -> None:
+    try:
+        with client.pipeline(transaction=False) as pipeline:
+            for campaign_id in campaigns:
+                pipeline.publish(channel_of(campaign_id), "changed")
+            pipeline.execute()
+    except RedisError as error:
+        logger.warning("could not send live events, pages will poll instead: %s", error)
 
 
 _announcements = _Announcements()

@@ -22,7 +22,6 @@ from typing import Any
 from bench.load.connections import Connection, Record
 
 API = "/api/v1/annotate"
-WAIT_SECONDS = 1.0
 
 
 @dataclass
@@ -106,7 +105,8 @@ class Annotator:
                 self._tokens.insert(0, self._tokens.pop())
             elif handout["status"] == "wait":
                 crowd.record.n_waits += 1
-                await asyncio.sleep(WAIT_SECONDS)
+                left = max(0.0, crowd.seconds - crowd.record.elapsed)
+                await asyncio.sleep(min(left, handout["retry_after_seconds"]))
             else:
                 self.end(handout["status"])
                 return

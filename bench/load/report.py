@@ -18,7 +18,9 @@ def report(rows: list[Row]) -> str:
             "",
             f"`python -m bench.load`: one bins campaign of {N_IMAGES} images, {SHOWN} in a grid, "
             "durable commits, one web process, on a machine with two cores that also runs the "
-            "crowd. Trainings are included in core ms per answer where there are some.",
+            "crowd. Trainings are included in core ms per answer where there are some. Each answer "
+            "brings the next grid, so that people ask for one (a claim) only at the beginning and "
+            "when there was none for them; in code before `next`, they ask for each.",
             "",
             *_crowds(rows),
             "",

@@ -56,7 +56,7 @@ def test_changes_of_many_campaigns_are_announced_by_one_thread() -> None:
         for campaign_id in campaigns:
             a_change(campaign_id)
         assert threading.active_count() <= before + 1
-        announced = set()
+        announced: set[str] = set()
         while announced != channels:
             message = messages.get_message(timeout=5)
             assert message is not None

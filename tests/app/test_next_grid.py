@@ -1,24 +1,36 @@
 """The grid that an answer brings."""
 
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
+from app.annotation.answers import Submission, submit_answer
+from app.annotation.held import locked_with_all
 from app.annotation.models import Annotator, Answer
+from app.annotation.schemas import HandoutOut
+from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from testbed.builders import a_campaign
 from testbed.invariants import broken_invariants
-from tests.app.test_annotation import a_lease, a_session, submit
+from testbed.system import wait_until
+from tests.app.test_annotation import a_lease, a_session, an_answer, submit
 
 
 def submit_and_go_on(client: TestClient, who: dict[str, str], lease: dict[str, Any]) -> Any:
     reply = submit(client, who, lease, key=f"key-{lease['id']}", next=True)
     assert reply.status_code == 200, reply.text
     return reply.json()["next"]
+
+
+def is_somebody_waiting() -> bool:
+    with transaction() as session:
+        query = text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return session.scalar(query) is not None
 
 
 def leased() -> int:
@@ -64,9 +76,20 @@ def test_a_grid_that_was_leased_ahead_comes_first(client: TestClient) -> None:
     lease = a_lease(client, who)
     ahead = client.post("/api/v1/annotate/leases/ahead", headers=who).json()
     assert ahead["status"] == "leased", ahead
+    following = submit_and_go_on(client, who, lease)
+    assert following["lease"]["id"] == ahead["lease"]["id"]
+    assert leased() == 1
+    assert a_lease(client, who) == following["lease"]
+
+
+def test_a_grid_that_was_begun_in_another_tab_is_not_passed_over(client: TestClient) -> None:
+    who = a_session(client, a_campaign(budget=40))
+    lease = a_lease(client, who)
+    ahead = client.post("/api/v1/annotate/leases/ahead", headers=who).json()["lease"]
+    draft = {"version": 1, "groups": [0] * len(ahead["images"])}
+    client.put(f"/api/v1/annotate/leases/{ahead['id']}/draft", json=draft, headers=who)
     assert submit_and_go_on(client, who, lease) is None
     assert leased() == 1
-    assert a_lease(client, who)["id"] == ahead["lease"]["id"]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +112,42 @@ def test_nothing_comes_at_once_where_something_else_is_to_be_said(
         session.execute(change)
     assert submit_and_go_on(client, who, lease) is None
     assert leased() == 0
+
+
+@pytest.mark.parametrize("column", ["stopped_at", "warned_at"])
+def test_who_is_stopped_or_warned_while_their_answer_waits_gets_no_grid(
+    client: TestClient, column: str
+) -> None:
+    campaign = a_campaign()
+    who = a_session(client, campaign)
+    lease = a_lease(client, who)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction() as session:
+            locked_campaign(session, campaign.id)
+            following = pool.submit(submit_and_go_on, client, who, lease)
+            wait_until("the answer to wait for its turn", is_somebody_waiting)
+            session.execute(update(Annotator).values({column: func.now()}))
+        assert following.result() is None
+    assert leased() == 0
+
+
+def test_an_answer_is_stored_although_the_next_grid_cannot_be_shown(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    who = a_session(client, a_campaign())
+    lease = a_lease(client, who)
+
+    def fail(*_: object) -> HandoutOut:
+        raise LookupError("no such image")
+
+    submission = Submission(**an_answer(lease), elapsed_ms=None, trace=[])
+    with transaction() as session:
+        answer = session.get_one(Answer, uuid.UUID(lease["id"]))
+        held = locked_with_all(session, answer.assignment_id, answer.id)
+        stored = submit_answer(session, held, submission, "answer-0001", show_next=fail)
+        assert stored.next is None
+    assert "an answer could not bring the next grid" in caplog.text
+    assert client.post("/api/v1/annotate/leases", headers=who).json()["answered"] == 1
 
 
 def test_everybody_at_once_gets_grids_of_their_own(client: TestClient) -> None:

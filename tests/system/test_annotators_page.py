@@ -248,6 +248,21 @@ def test_broken_images_comments_and_skipped_grids_reach_the_requester(
     ]
 
 
+def test_who_has_no_skip_left_is_not_offered_one(browser: Browser, web: System) -> None:
+    campaign = a_campaign(grid_size=6, budget=8, annotation={"most_skips": 2})
+    page = at_work(browser, link_of(campaign, web))
+    for left in ("You can skip 2 more sets.", "You can skip one more set."):
+        page.get_by_role("button", name="More").click()
+        page.get_by_role("button", name="Skip this set").click()
+        expect(page.get_by_role("dialog")).to_contain_text(left)
+        with page.expect_response("**/leases"):
+            page.get_by_role("button", name="Skip", exact=True).click()
+        expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+    page.get_by_role("button", name="More").click()
+    expect(page.get_by_role("button", name="Report a broken image")).to_be_visible()
+    expect(page.get_by_role("button", name="Skip this set")).to_have_count(0)
+
+
 def stored_remarks() -> list[tuple[str, str, int | None]]:
     with transaction() as session:
         rows = session.scalars(select(Remark).order_by(Remark.created_at))

@@ -19,6 +19,7 @@ export interface Subject {
   readonly id: string;
   readonly images: readonly LeasedImage[];
   readonly first_colour: number;
+  readonly skips_left?: number | null;
 }
 
 export interface Held {
