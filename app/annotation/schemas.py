@@ -187,7 +187,9 @@ class AnswerIn(BaseModel):
     trace: list[Any] = Field(default_factory=list, max_length=5000)
     device: "Device | None" = None
     unseen: list[StrictInt] = Field(
-        default_factory=list, max_length=100, description="Images that were not displayed."
+        default_factory=list,
+        max_length=100,
+        description="Images that were not shown, or that the annotator reported as broken.",
     )
 
 
