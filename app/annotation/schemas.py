@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from app.campaigns.annotation_settings import ImageBackground
 from app.campaigns.questions import MOST_QUESTIONS, AskedQuestion
 from app.core.fields import StrictBool, StrictInt
 from app.kinds.base import Descriptions
@@ -44,6 +45,7 @@ class CampaignForAnnotators(BaseModel):
     grid_size: int
     columns: int
     descriptions: Descriptions
+    image_background: ImageBackground
     consent_html: str
     consent_key: str
     instructions_html: str
