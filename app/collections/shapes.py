@@ -2,6 +2,7 @@
 a very long one."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, Float, cast, func, select
 from sqlalchemy.orm import Session
@@ -22,7 +23,7 @@ class Shapes:
     examples: list[str]
 
 
-def elongation() -> ColumnElement[float]:
+def elongation() -> ColumnElement[Any]:
     """Return the longer side of an image divided by the shorter one."""
     shorter = cast(func.least(Image.width, Image.height), Float)
     return func.greatest(Image.width, Image.height) / shorter

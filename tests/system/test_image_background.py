@@ -74,7 +74,7 @@ def a_page(browser: Browser, web: System, kind: str, background: str | None, **h
     campaign = a_campaign(
         owner, a_clear_collection(owner), kind=kind, budget=4, annotation=annotation, **PLANS[kind]
     )
-    page = visit(browser.new_context(**DESK, **how), link_of(campaign, web))
+    page = visit(browser.new_context(**{**DESK, **how}), link_of(campaign, web))
     expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
     return page
 
@@ -126,7 +126,7 @@ def test_a_requester_chooses_it_on_the_settings_page(browser: Browser, web: Syst
     campaign = a_campaign(owner)
     with transaction() as session:
         link = create_sign_in_link(session, owner, web.base_url)
-    page = browser.new_context(**DESK).new_page()
+    page = browser.new_page()
     page.goto(link)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()

@@ -1,7 +1,7 @@
 """The collection page warns of images of which annotators would see little."""
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, FilePayload, expect
 
 from app.accounts.service import create_sign_in_link
 from app.collections.service import add_files, create_collection
@@ -30,7 +30,7 @@ def test_an_upload_of_very_long_images_is_warned_of(
     expect(page.get_by_test_id("found")).to_have_text("8 images")
     warning = page.get_by_test_id("shapes")
     expect(warning).to_have_count(0)
-    files = [
+    files: list[FilePayload] = [
         {"name": name, "mimeType": "image/png", "buffer": a_png(100 + k, size)}
         for k, (name, size) in enumerate({"banner.png": (8, 90), "flag.png": (20, 80)}.items())
     ]

@@ -381,7 +381,7 @@ export class Board {
   /** What is still to be done. */
   protected leftIn(next: Grouping): string {
     const n = this.leftOf(next);
-    return n === 0 ? t('none_left') : t('left', { n });
+    return n === 0 && !this.painted.failed.length ? t('none_left') : t('left', { n });
   }
 
   protected change(next: Grouping, announcement: string, ...event: Untimed): void {
