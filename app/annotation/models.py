@@ -208,7 +208,8 @@ class Answer(Identified, Base):
     state: `leased` (live until `lease_expires_at`, then free again), `submitted`, `surplus`
         (finished, but the grid already had enough answers), or `returned` by the annotator.
     groups: aligned with the grid's `images`; the group number, −1 for a leftover.
-    unseen: images that the annotator reported as broken; nothing is learned about them.
+    unseen: images that were not shown to the annotator or that they reported as broken; nothing is
+        learned about them.
     agreement: adjusted Rand index with the known or the repeated answer; null if there is nothing
         to compare.
     chance: standard deviation of `agreement` if the images were distributed at random.

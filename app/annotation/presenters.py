@@ -34,6 +34,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
         grid_size=campaign.grid_size,
         columns=kind.columns,
         descriptions=kind.descriptions_of(settings.descriptions),
+        image_background=settings.image_background,
         consent_html=render_markdown(settings.consent),
         consent_key=key_of(settings.consent),
         instructions_html=render_markdown(settings.instructions),

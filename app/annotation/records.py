@@ -54,7 +54,9 @@ class AnswerRecord(BaseModel):
     images: list[int] = Field(description="Positions of the images in the collection.")
     groups: list[int]
     descriptions: list[str]
-    unseen: list[int] = Field(description="Images that were not displayed to the annotator.")
+    unseen: list[int] = Field(
+        description="Images that were not shown to the annotator, or that they reported as broken."
+    )
     truth: list[int] | None = Field(description="Known groups of a gold grid.")
     agreement: float | None = Field(
         description="Agreement with the known or earlier answer: 1 is perfect, 0 is chance."

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from app.campaigns.annotation_settings import ImageBackground
 from app.campaigns.questions import MOST_QUESTIONS, AskedQuestion
 from app.core.fields import StrictBool, StrictInt
 from app.kinds.base import Descriptions
@@ -44,6 +45,7 @@ class CampaignForAnnotators(BaseModel):
     grid_size: int
     columns: int
     descriptions: Descriptions
+    image_background: ImageBackground
     consent_html: str
     consent_key: str
     instructions_html: str
@@ -190,7 +192,9 @@ class AnswerIn(BaseModel):
     trace: list[Any] = Field(default_factory=list, max_length=5000)
     device: "Device | None" = None
     unseen: list[StrictInt] = Field(
-        default_factory=list, max_length=100, description="Images that were not displayed."
+        default_factory=list,
+        max_length=100,
+        description="Images that were not shown, or that the annotator reported as broken.",
     )
     next: StrictBool = Field(
         default=False, description="Whether the response should bring the next grid."

@@ -9,6 +9,7 @@ from app.campaigns.questions import Place, Question, Questions, check_questionna
 from app.core.fields import checked_fields, labels
 
 Measure = Literal["warn", "stop", "leave_out"]
+ImageBackground = Literal["white", "grey", "black", "checker"]
 MEASURES: tuple[Measure, ...] = ("warn", "stop", "leave_out")
 LONGEST_TEXT = 20_000
 
@@ -54,6 +55,16 @@ class AnnotationSettings(BaseModel):
         title="Group descriptions",
         description="Automatic: required for grids, none for bins.",
         json_schema_extra=labels(auto="automatic"),
+    )
+    image_background: ImageBackground = Field(
+        default="white",
+        title="Image background",
+        description="Behind transparent parts of images and next to images that are not square, "
+        "for everyone, in light and dark mode. It is part of what people see: if you change it "
+        "during a campaign, answers before and after may differ.",
+        json_schema_extra=labels(
+            white="white", grey="grey (#808080)", black="black", checker="checker pattern"
+        ),
     )
     completion: Literal["code", "none"] = Field(
         default="code",

@@ -12,6 +12,7 @@ import zlib
 import PIL.Image
 from PIL.Image import Transpose
 
+from app.collections.grey_levels import STRIP_PIXELS, GreyLevels, NoRange, grey_levels_of
 from app.collections.image_headers import TooMuch, check_head, format_of, orientation_of
 from app.core.errors import LikewiseError
 
@@ -20,7 +21,6 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 SHARES = {"WEBP": 0.35, "TIFF": 0.6}
 # Only PNG and TIFF allow longer images, and Pillow keeps lists of rows and columns.
 LONGEST_EDGE = 65_535
-STRIP_PIXELS = 2_000_000
 UPRIGHT = {
     2: Transpose.FLIP_LEFT_RIGHT,
     3: Transpose.ROTATE_180,
@@ -70,6 +70,8 @@ def decode(data: bytes, max_pixels: int, edge: int) -> tuple[PIL.Image.Image, tu
         pixels = _reduced(picture, 2 * edge)
     except PIL.Image.DecompressionBombError as error:
         raise _too_many_pixels(max_pixels) from error
+    except NoRange as error:
+        raise RejectedImage(str(error), code="no_range") from error
     except DAMAGE as error:
         raise RejectedImage(
             f"The image is damaged and cannot be decoded ({error}).", code="damaged_image"
@@ -126,16 +128,23 @@ def _too_many_pixels(limit: int, format_name: str = "") -> RejectedImage:
 
 
 def _reduced(picture: PIL.Image.Image, edge: int) -> PIL.Image.Image:
-    """Return the picture in RGB or RGBA, reduced by a whole number if it is longer than `edge`."""
+    """Return the picture in RGB or RGBA with 8 bits, reduced by a whole number if it is longer than
+    `edge`."""
     has_alpha = "A" in picture.getbands() or "transparency" in picture.info
     mode = "RGBA" if has_alpha else "RGB"
+    levels = grey_levels_of(picture)
     factor = max(picture.size) // edge
     if factor < 2:
-        return picture.convert(mode)
+        return _with_8_bits(picture, levels).convert(mode)
     width, height = (-(-length // factor) for length in picture.size)
     small = PIL.Image.new(mode, (width, height))
     step = factor * max(STRIP_PIXELS // (picture.width * factor), 1)
     for top in range(0, picture.height, step):
         strip = picture.crop((0, top, picture.width, min(top + step, picture.height)))
-        small.paste(strip.convert(mode).reduce(factor), (0, top // factor))
+        coloured = _with_8_bits(strip, levels).convert(mode)
+        small.paste(coloured.reduce(factor), (0, top // factor))
     return small
+
+
+def _with_8_bits(strip: PIL.Image.Image, levels: GreyLevels | None) -> PIL.Image.Image:
+    return strip if levels is None else levels.reduced(strip)

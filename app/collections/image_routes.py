@@ -19,8 +19,10 @@ from app.collections.image_schemas import (
     ImagePage,
     SelectionIn,
     SelectionUseOut,
+    ShapesOut,
 )
 from app.collections.search import ImageFilter
+from app.collections.shapes import shapes_of
 from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.heavy import heavy
@@ -66,7 +68,11 @@ def list_images(
     wanted: Filtered,
     paging: Paged,
     sort: Annotated[
-        str, Query(description="position, filename, size, features, or attribute:name")
+        str,
+        Query(
+            description="position, filename, size, shape (the longer side divided by the shorter "
+            "one), features, or attribute:name"
+        ),
     ] = "position",
     descending: bool = False,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
@@ -119,6 +125,14 @@ def delete_images(
         session, account, collection, body.selection(), unused_only=body.unused_only
     )
     return DeletedOut(deleted=deleted, n_images=collection.n_images)
+
+
+@api.get("/shapes")
+@heavy
+def get_shapes(collection_id: UUID, session: DatabaseSession, account: SignedIn) -> ShapesOut:
+    """Count the images whose sides are more than 4:1, which annotators see small."""
+    collection = service.get_collection(session, account, collection_id)
+    return ShapesOut.model_validate(shapes_of(session, collection))
 
 
 @api.get("/attributes")

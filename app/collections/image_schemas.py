@@ -141,6 +141,13 @@ class DeletedOut(BaseModel):
     n_images: int
 
 
+class ShapesOut(BaseModel, from_attributes=True):
+    """`n_extreme` images have sides of more than 4:1; `examples` are the most extreme ones."""
+
+    n_extreme: int
+    examples: list[str]
+
+
 class ValueOut(BaseModel):
     value: str
     n_images: int

@@ -15,6 +15,7 @@ from app.collections.image_schemas import ImageOut
 from app.collections.models import Collection
 from app.collections.routes import read_files
 from app.collections.schemas import UploadOut
+from app.collections.shapes import shapes_of
 from app.core.bodies import StrictRoute, takes, uploads
 from app.core.heavy import heavy
 from app.core.settings import get_settings
@@ -98,6 +99,7 @@ def _report(
         "account": account,
         "collection": collection,
         "report": UploadOut.of(report, collection.n_images),
+        "shapes": shapes_of(session, collection),
     }
     return templates.TemplateResponse(request, "collections/report.html", context)
 

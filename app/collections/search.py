@@ -23,13 +23,14 @@ from sqlalchemy.dialects.postgresql import JSONPATH
 from sqlalchemy.orm import Session, defer
 
 from app.collections.models import Collection, Image
+from app.collections.shapes import elongation
 from app.core.errors import InvalidInput
 
 # Matches `name:value`, in quotation marks or not, or a word or phrase.
 _TERM = re.compile(r'(?:(?:"([^"]+)"|([^\s:"]+)):)?(?:"([^"]*)"|(\S+))')
 MAX_SEARCH = 500
 VALUES_SHOWN = 40
-SORTS = ("position", "filename", "size", "features")
+SORTS = ("position", "filename", "size", "shape", "features")
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,7 @@ def _sorted_by(sort: str) -> ColumnElement[Any]:
         "position": Image.position.expression,
         "filename": Image.filename.expression,
         "size": Image.width * Image.height,
+        "shape": elongation(),
         "features": func.cardinality(Image.features),
     }
     if sort in by_name:

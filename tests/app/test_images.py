@@ -159,3 +159,27 @@ def test_an_image_tells_where_it_is_shown(client: TestClient, owner: Account) ->
     assert (shown["id"], shown["n_grids"], shown["n_answers"]) == (str(campaign.id), 3, 0)
     missing = client.get(f"/api/v1/collections/{collection.id}/images/{'0' * 64}")
     assert missing.status_code == 404
+
+
+def test_very_long_images_are_counted_named_and_found_first(
+    client: TestClient, owner: Account
+) -> None:
+    collection = a_collection_id(client)
+    sizes = {"wall": (20, 100), "flag": (100, 25), "strip": (300, 3), "tower": (10, 41)}
+    files = [(f"{name}.png", a_png(k, size[::-1])) for k, (name, size) in enumerate(sizes.items())]
+    report = client.post(
+        f"/collections/{collection}/files", files=[("files", file) for file in files]
+    )
+    assert "3 images with sides of more than 4:1, for example strip.png" in report.text
+    address = f"/api/v1/collections/{collection}"
+    # A hundred by twenty-five is 4:1 exactly, and no more.
+    assert client.get(f"{address}/shapes").json() == {
+        "n_extreme": 3,
+        "examples": ["strip.png", "wall.png", "tower.png"],
+    }
+    found = client.get(f"{address}/images", params={"sort": "shape", "descending": True}).json()
+    names = ["strip.png", "wall.png", "tower.png", "flag.png"]
+    assert [image["filename"] for image in found["items"]] == names
+    square = a_collection(owner, 2)
+    shapes = client.get(f"/api/v1/collections/{square.id}/shapes").json()
+    assert shapes == {"n_extreme": 0, "examples": []}

@@ -39,7 +39,7 @@ def addresses_of(session: Session, campaign_id: UUID) -> list[str]:
     return [
         "/", "/campaigns", f"/collections/{campaign.collection_id}",
         collection, f"{collection}/images", f"{collection}/attributes",
-        f"{collection}/attributes.csv", f"{collection}/dependents",
+        f"{collection}/attributes.csv", f"{collection}/shapes", f"{collection}/dependents",
         *(f"/campaigns/{campaign_id}{page}" for page in PAGES),
         *(f"{api}{page}" for page in OF_CAMPAIGN),
         *(f"{api}/export/{export.name}" for export in EXPORTS),

@@ -26,8 +26,8 @@ from tests.support.person import SLOW, TILES, Person, Way
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
-# New images take no choice for a moment.
-CHOICES = f".task:not([inert]) > .stage .place {TILES}"
+# New images take no choice for a moment, nor before they are loaded.
+CHOICES = f".task:not([inert]) > .stage .place {TILES}:not([aria-disabled])"
 
 
 def a_campaign_of_choices(**plan: Any) -> Campaign:

@@ -42,8 +42,9 @@ def odd_of(images: list[int]) -> int:
 
 
 def is_open(page: Page) -> None:
-    """New images take no choice for a moment."""
-    expect(page.locator(f".task:not([inert]) > .stage {TILES}").first).to_be_visible(timeout=SLOW)
+    """New images take no choice for a moment, nor before they are loaded."""
+    tile = page.locator(f".task:not([inert]) > .stage {TILES}:not([aria-disabled])").first
+    expect(tile).to_be_visible(timeout=SLOW)
 
 
 def choose(person: Person, image: int) -> None:

@@ -6,6 +6,7 @@ import * as grouping from './grouping';
 import { type Draft, type Grouping, LEFT, type Missing } from './grouping';
 import type { IconName } from './icons';
 import type { Look, Mark } from './looks';
+import { Painted } from './painted.svelte';
 import { extended, type Selection, toggled } from './selection';
 import { type Key, list, t } from './texts';
 import { Trace, type Untimed } from './trace';
@@ -43,20 +44,20 @@ export class Board {
   readonly clearLabel: Key = 'clear';
   /** On images that are chosen. */
   readonly chosenIcon: IconName = 'check';
-  /** Addresses of the pictures in the grid's order: undefined while loading, null where missing. */
-  pictures: readonly (string | null | undefined)[] = $state.raw([]);
+  /** Addresses of the pictures in the grid's order; undefined while they are on their way. */
+  pictures: readonly (string | undefined)[] = $state.raw([]);
+  readonly painted: Painted;
   current: Grouping = $state.raw(grouping.emptyGrouping([], 0));
   selected: Selection = $state.raw(NOTHING);
   /** The group that a click on an image puts it in; null: clicks choose images. */
   active: number | null = $state(null);
-  broken: Selection = $state.raw(NOTHING);
   announcement = $state('');
 
   readonly required: boolean;
   readonly describes: boolean;
   readonly missing = $derived.by(() => this.missingOf());
   readonly isUntouched = $derived.by(() => grouping.usedGroups(this.current).length === 0);
-  /** Images still to be sorted; broken ones need not be. */
+  /** Images still to be sorted; what cannot be seen need not be. */
   readonly left = $derived(this.leftOf(this.current));
   /** How many groups are offered: a few, and more as they are used. */
   readonly offered = $derived.by(() => {
@@ -68,7 +69,7 @@ export class Board {
   private readonly started: number;
   private readonly trace: Trace;
   private anchor: number | null = null;
-  private frozen: { of: Grouping; broken: Selection; answer: AnswerIn } | null = null;
+  private frozen: { of: Grouping; answer: AnswerIn } | null = null;
 
   constructor(
     readonly campaign: CampaignForAnnotators,
@@ -86,10 +87,11 @@ export class Board {
       this.limitOf(campaign),
     );
     this.pictures = images.map(() => undefined);
+    this.painted = new Painted(images);
     this.active = this.firstActive;
     this.started = performance.now() - resumed.elapsed;
     this.trace = new Trace(resumed.trace);
-    this.broken = new Set(
+    this.painted.reported = new Set(
       resumed.trace.flatMap((event) => (event[1] === 'b' ? [images[event[2]!]!] : [])),
     );
     this.trace.add(this.elapsed, 'o');
@@ -177,11 +179,7 @@ export class Board {
 
   /** All images that are in no group, into this one. */
   rest(group: number): void {
-    const left = grouping.imagesOf(this.current, LEFT);
-    this.put(
-      left.filter((image) => !this.broken.has(image)),
-      group,
-    );
+    this.put(this.seenOf(grouping.imagesOf(this.current, LEFT)), group);
   }
 
   escape(focused: number | null): void {
@@ -219,7 +217,7 @@ export class Board {
   }
 
   reportBroken(image: number): void {
-    this.broken = new Set([...this.broken, image]);
+    this.painted.reported = new Set([...this.painted.reported, image]);
     this.trace.add(this.elapsed, 'b', this.current.images.indexOf(image));
     if (this.groupOf(image) !== LEFT) this.put([image], LEFT);
     else this.onChange(this);
@@ -236,19 +234,21 @@ export class Board {
 
   /** The same body for the same grouping, so that a repeated submission is a repetition. */
   answer(): AnswerIn {
-    if (this.frozen?.of !== this.current || this.frozen.broken !== this.broken) {
+    const unseen = this.painted.unseenNow;
+    const known = this.frozen?.of === this.current ? this.frozen.answer : null;
+    if (known?.unseen?.join() !== unseen.join()) {
       const answer = {
-        ...grouping.toAnswer(this.current),
+        ...grouping.toAnswer(grouping.assign(this.current, unseen, LEFT)),
         ...this.groupsOf(this.current),
         elapsed_ms: this.elapsed,
         trace: [...this.trace.events],
         device: device(),
-        unseen: [...this.broken],
+        unseen,
         next: true,
       };
-      this.frozen = { of: this.current, broken: this.broken, answer };
+      this.frozen = { of: this.current, answer };
     }
-    return this.frozen.answer;
+    return this.frozen!.answer;
   }
 
   /** Images are named by their place in the grid. */
@@ -286,7 +286,7 @@ export class Board {
     const where = this.whereOf(this.nameOf(image), group);
     const more = [
       ...(this.selected.has(image) ? [t('selected')] : []),
-      ...(this.broken.has(image) ? [t('broken')] : []),
+      ...(this.painted.unseen.has(image) ? [t('broken')] : []),
     ];
     return [where, ...more].join(', ');
   }
@@ -341,7 +341,13 @@ export class Board {
   }
 
   protected missingOf(): Missing[] {
-    return grouping.missing(this.current, this.required);
+    const seen = grouping.assign(this.current, [...this.painted.unseen], LEFT);
+    const isHopeless = this.seenOf(seen.images).length < 2;
+    return isHopeless ? [] : grouping.missing(seen, this.required);
+  }
+
+  protected seenOf(images: readonly number[]): number[] {
+    return images.filter((image) => !this.painted.unseen.has(image));
   }
 
   /** Whether a group into which `nImages` were sent becomes the active one. */
@@ -371,13 +377,13 @@ export class Board {
   }
 
   private leftOf(next: Grouping): number {
-    return grouping.imagesOf(next, LEFT).filter((image) => !this.broken.has(image)).length;
+    return this.seenOf(grouping.imagesOf(next, LEFT)).length;
   }
 
   /** What is still to be done. */
   protected leftIn(next: Grouping): string {
     const n = this.leftOf(next);
-    return n === 0 ? t('none_left') : t('left', { n });
+    return n === 0 && !this.painted.failed.length ? t('none_left') : t('left', { n });
   }
 
   protected change(next: Grouping, announcement: string, ...event: Untimed): void {

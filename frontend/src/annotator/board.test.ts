@@ -11,6 +11,13 @@ const plain = { shift: false, control: false };
 const [YES, NO, UNSURE] = [0, 1, 2];
 
 function aBoard(name: string): Board {
+  const board = aNewBoard(name);
+  for (const { image } of images) board.painted.note(image);
+  return board;
+}
+
+/** Before any of its pictures came. */
+function aNewBoard(name: string): Board {
   const campaign = {
     interface: name,
     max_groups: 3,
@@ -96,4 +103,44 @@ it('in groups, a key chooses the group for the clicks to come', () => {
   expect(board.colourOf(2)).toBe(6);
   board.escape(null);
   expect(board.active).toBeNull();
+});
+
+describe('pictures', () => {
+  it('are waited for until they are painted, have failed or were reported', () => {
+    const { painted } = aNewBoard('grid');
+    expect(painted.isLoading).toBe(true);
+    expect(painted.unseenNow).toEqual([17, 4, 99, 8]);
+    painted.note(17);
+    painted.refuse(4);
+    painted.reported = new Set([99]);
+    expect(painted.isLoading).toBe(true);
+    painted.giveUp();
+    expect(painted.isLoading).toBe(false);
+    expect(painted.failed).toEqual([4, 8]);
+    painted.note(8);
+    expect([...painted.unseen]).toEqual([99, 4]);
+    expect(painted.unseenNow).toEqual([4, 99]);
+  });
+
+  it('that were not painted are in no group of the answer, and need no words', () => {
+    const board = aNewBoard('grid');
+    for (const image of [17, 4, 99]) board.painted.note(image);
+    board.choose(new Set([17, 4]));
+    board.sendTo(0);
+    board.choose(new Set([8]));
+    board.sendTo(1);
+    board.painted.refuse(8);
+    expect(board.answer()).toMatchObject({ groups: [0, 0, -1, -1], unseen: [8] });
+    board.painted.note(8);
+    expect(board.answer()).toMatchObject({ groups: [0, 0, -1, 1], unseen: [] });
+  });
+
+  it('ask for no group where fewer than two can be seen', () => {
+    const board = aNewBoard('grid');
+    board.painted.note(17);
+    expect(board.missing).toEqual([{ kind: 'images' }]);
+    board.painted.giveUp();
+    expect(board.missing).toEqual([]);
+    expect(board.left).toBe(1);
+  });
 });

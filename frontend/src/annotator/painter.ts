@@ -4,8 +4,12 @@ import type { Access } from './access.svelte';
 import * as api from './api';
 import type { Board } from './board.svelte';
 import { Pictures, type Size, sizesFor } from './pictures';
-import { withRetries } from './retry';
+import { backoff, waitOrOnline, withRetries } from './retry';
 
+/** How often a grid's pictures are asked for together, before each is asked for by itself. */
+const ATTEMPTS = 3;
+/** Milliseconds after which nobody has to wait for a picture any longer. */
+const PATIENCE = 60_000;
 /** Milliseconds of quiet before the next grid's images are fetched. */
 const AHEAD_DELAY = 1500;
 
@@ -19,7 +23,9 @@ export class Painter {
     private readonly isAt: (board: Board) => boolean,
   ) {
     this.pictures = new Pictures((lease, size) =>
-      withRetries(() => access.authorised((token) => api.leaseImages(token, lease, size))),
+      withRetries(() => access.authorised((token) => api.leaseImages(token, lease, size)), {
+        attempts: ATTEMPTS,
+      }),
     );
   }
 
@@ -34,15 +40,16 @@ export class Painter {
 
   /** Puts the pictures in as they come, the small ones first; then fetches the next grid's. */
   async paint(board: Board): Promise<void> {
+    void recover(board, () => this.isAt(board));
     try {
       for (const size of sizesOf(board)) {
         const addresses = await this.pictures.of(board.subject.id, size);
         if (!this.isAt(board)) return;
-        board.pictures = addresses.map((address, k) => address ?? board.pictures[k] ?? null);
+        board.pictures = addresses.map((address, k) => address ?? board.pictures[k]);
       }
+      fallBack(board);
     } catch (error) {
-      // Each picture still has an address of its own.
-      board.pictures = board.subject.images.map(({ url }) => url);
+      fallBack(board);
       if (!(error instanceof ApiError)) throw error;
     }
     clearTimeout(this.timer);
@@ -59,6 +66,28 @@ export class Painter {
       // Only a head start is lost; the next grid asks again.
       if (!(error instanceof ApiError)) throw error;
     }
+  }
+}
+
+/** Each picture still has an address of its own. */
+function fallBack(board: Board): void {
+  board.pictures = board.pictures.map((address, k) => address ?? board.subject.images[k]!.url);
+}
+
+/** Asks for pictures that did not come again, as long as the grid is worked on. */
+export async function recover(board: Board, isAt: () => boolean): Promise<void> {
+  const timer = setTimeout(() => {
+    board.painted.giveUp();
+    fallBack(board);
+  }, PATIENCE);
+  for (let attempt = 1; ; attempt++) {
+    await waitOrOnline(backoff(attempt));
+    if (!isAt()) return clearTimeout(timer);
+    // The fragment makes it another address to the page, and the same one to the server.
+    board.pictures = board.pictures.map((address, k) => {
+      const { image, url } = board.subject.images[k]!;
+      return board.painted.isRefused(image) ? `${url}#${attempt}` : address;
+    });
   }
 }
 

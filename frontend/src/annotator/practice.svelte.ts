@@ -4,6 +4,7 @@ import { currentPractice, tryPractice } from './api';
 import type { Board } from './board.svelte';
 import { newBoard } from './kinds';
 import type { Page } from './page.svelte';
+import { recover } from './painter';
 import type { Phase } from './phase';
 
 const NOT_STARTED = { draft: null, version: 0, elapsed: 0, trace: [] };
@@ -64,5 +65,7 @@ export class PracticeRun {
 /** Shows the next practice grid. */
 export async function practise(page: Page): Promise<Phase> {
   const practice = await page.call(currentPractice);
-  return { name: 'practice', run: new PracticeRun(page, page.session!.campaign, practice) };
+  const run = new PracticeRun(page, page.session!.campaign, practice);
+  void recover(run.board, () => page.phase.name === 'practice' && page.phase.run === run);
+  return { name: 'practice', run };
 }

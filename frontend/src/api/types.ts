@@ -102,6 +102,7 @@ export type Exports = Schemas['ExportsOut'];
 export type ExportFile = Schemas['ExportOut'];
 export type ImageDetails = Schemas['ImageDetails'];
 export type AttributeValues = Schemas['AttributeValuesOut'];
+export type Shapes = Schemas['ShapesOut'];
 export type SelectionUse = Schemas['SelectionUseOut'];
 export type SelectionIn = Schemas['SelectionIn'];
 export type Dependents = Schemas['DependentsOut'];

@@ -1,7 +1,7 @@
 /** The images that a search finds, loaded page by page where they are looked at. */
 import { SvelteMap } from 'svelte/reactivity';
 import { collectionApi, reply } from '../../api/client';
-import type { AttributeValues, Image } from '../../api/types';
+import type { AttributeValues, Image, Shapes } from '../../api/types';
 import { RequestState } from '../../lib/request.svelte';
 import { nothingWanted, parametersOf, type Query } from './query';
 
@@ -13,6 +13,8 @@ export class ImageList {
   /** Images of the collection, found or not. */
   nImages = $state(0);
   attributes = $state.raw<AttributeValues[]>([]);
+  /** Images whose sides are more than 4:1. */
+  shapes = $state.raw<Shapes>({ n_extreme: 0, examples: [] });
   loaded = $state(false);
   readonly request = new RequestState();
 
@@ -39,23 +41,25 @@ export class ImageList {
 
   /**
    * Ask again for what is in view; what is shown stays until the answer is there. Counting the
-   * attributes' values takes the longest, and can wait until the last image has come.
+   * attributes' values and shapes takes the longest, and can wait until the last image has come.
    */
-  async refresh(withAttributes = true): Promise<void> {
+  async refresh(withCounts = true): Promise<void> {
     this.generation += 1;
     this.asked.clear();
     if (!this.id) return;
     await Promise.all([
       this.need(this.seen.first, Math.max(this.seen.end, 1)),
-      this.count(withAttributes),
+      this.count(withCounts),
     ]);
   }
 
-  private async count(withAttributes: boolean): Promise<void> {
+  private async count(withCounts: boolean): Promise<void> {
     await this.request.run(async () => {
       const api = collectionApi(this.id);
       this.nImages = (await reply(api.GET(''))).n_images;
-      if (withAttributes) this.attributes = (await reply(api.GET('/attributes'))).items;
+      if (!withCounts) return;
+      this.attributes = (await reply(api.GET('/attributes'))).items;
+      this.shapes = await reply(api.GET('/shapes'));
     });
   }
 

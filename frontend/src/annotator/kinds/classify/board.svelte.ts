@@ -66,7 +66,7 @@ export class ClassBoard extends Board {
   }
 
   protected override canPut(image: number, group: number): boolean {
-    return group === LEFT || !this.broken.has(image);
+    return group === LEFT || !this.painted.unseen.has(image);
   }
 
   protected override get keepsActive(): boolean {

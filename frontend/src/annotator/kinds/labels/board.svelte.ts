@@ -83,7 +83,7 @@ export class LabelBoard extends ClassBoard {
 
   protected override groupsOf(next: Grouping): Pick<AnswerIn, 'groups'> {
     const groups = next.groups.map((mask, k) =>
-      this.broken.has(next.images[k]!) ? LEFT : Math.max(mask, 0),
+      this.painted.unseen.has(next.images[k]!) ? LEFT : Math.max(mask, 0),
     );
     return { groups };
   }
@@ -102,7 +102,7 @@ export class LabelBoard extends ClassBoard {
 
   protected override leftIn(next: Grouping): string {
     const n = next.groups.filter(
-      (mask, k) => mask <= 0 && !this.broken.has(next.images[k]!),
+      (mask, k) => mask <= 0 && !this.painted.unseen.has(next.images[k]!),
     ).length;
     return t('unlabelled_count', { n });
   }

@@ -40,11 +40,11 @@ export class OddBoard extends Board {
   }
 
   /** Whether too few images can be seen to choose one. */
-  readonly isHopeless = $derived.by(() => this.seenIn(this.current).length < FEWEST);
+  readonly isHopeless = $derived.by(() => this.seenOf(this.current.images).length < FEWEST);
 
   /** Chooses this image instead of another one; false where it cannot be seen. */
   pick(image: number): boolean {
-    if (this.isHopeless || this.broken.has(image)) return false;
+    if (this.isHopeless || this.painted.unseen.has(image)) return false;
     if (this.isUntouched) this.put([image], ODD);
     else this.chooseInstead(image);
     return true;
@@ -83,7 +83,7 @@ export class OddBoard extends Board {
 
   protected override groupsOf(next: Grouping): Pick<AnswerIn, 'groups'> {
     const groups = next.groups.map((group, k) => {
-      if (this.isHopeless || this.broken.has(next.images[k]!)) return LEFT;
+      if (this.isHopeless || this.painted.unseen.has(next.images[k]!)) return LEFT;
       return this.answerGroupOf(k, group === ODD);
     });
     return { groups };
@@ -105,9 +105,5 @@ export class OddBoard extends Board {
   private chooseInstead(image: number): void {
     const next = assign(clear(this.current), [image], ODD);
     this.change(next, t('odd_chosen', { image: this.nameOf(image) }), 's', ...next.groups);
-  }
-
-  private seenIn(grouping: Grouping): number[] {
-    return grouping.images.filter((image) => !this.broken.has(image));
   }
 }

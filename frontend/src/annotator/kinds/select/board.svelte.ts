@@ -11,7 +11,7 @@ export class VoteBoard extends Board {
   override readonly clearLabel: Key = 'clear_votes';
   override readonly chosenIcon = 'chosen';
   /** How many images there are of each vote; those without one count as no. */
-  readonly counts = $derived.by(() => countVotes(this.current, this.broken));
+  readonly counts = $derived.by(() => countVotes(this.current, this.painted.unseen));
   readonly choices = $derived.by<Choice[]>(() =>
     VOTES.map(({ icon, colour }, vote) => ({
       name: this.placeOf(vote),
@@ -74,7 +74,7 @@ export class VoteBoard extends Board {
 
   /** What cannot be seen cannot be voted on. */
   protected override canPut(image: number, group: number): boolean {
-    return group === LEFT || !this.broken.has(image);
+    return group === LEFT || !this.painted.unseen.has(image);
   }
 
   protected override get keepsActive(): boolean {
@@ -82,7 +82,7 @@ export class VoteBoard extends Board {
   }
 
   protected override groupsOf(next: Grouping): Pick<AnswerIn, 'groups'> {
-    return { groups: votesOf(next, this.broken) };
+    return { groups: votesOf(next, this.painted.unseen) };
   }
 
   protected override announcementOf(images: string, group: number, left: string): string {
@@ -100,7 +100,7 @@ export class VoteBoard extends Board {
   }
 
   protected override leftIn(next: Grouping): string {
-    const [yes = 0, no = 0, unsure = 0] = countVotes(next, this.broken);
+    const [yes = 0, no = 0, unsure = 0] = countVotes(next, this.painted.unseen);
     return t('vote_counts', { yes, no, unsure });
   }
 
