@@ -74,7 +74,7 @@ class _Announcements:
         try:
             sender.start()
         except RuntimeError as error:
-            # No more threads can be started now, so whoever changed something sends it.
+            # No more threads can be started now, so the thread that changed something sends it.
             logger.warning("live events are not bundled: %s", error)
             return False
         self._sender = sender
@@ -111,13 +111,13 @@ def _send(client: Redis, campaigns: set[UUID]) -> None:
 _announcements = _Announcements()
 
 
-def _begin_anew() -> None:
+def _renew_after_fork() -> None:
     """A forked process has none of its parent's threads."""
     global _announcements
     _announcements = _Announcements()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_renew_after_fork)
 # A process that ends takes its thread along.
 atexit.register(lambda: _announcements.send_all())
 

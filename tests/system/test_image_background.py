@@ -14,7 +14,7 @@ from app.accounts.service import create_sign_in_link
 from app.collections.models import Collection
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
-from testbed.builders import COLOURS, a_campaign, an_account
+from testbed.builders import a_campaign, an_account
 from testbed.system import System
 from tests.support.annotators_page import (
     DESK,
@@ -22,6 +22,7 @@ from tests.support.annotators_page import (
     no_errors_on_the_page,
     visit,
 )
+from tests.support.kinds import PLANS
 from tests.support.person import SLOW, TILES
 
 __all__ = ["no_errors_on_the_page"]
@@ -33,16 +34,6 @@ BEHIND = {
     "grey": {(128, 128, 128)},
     "black": {(0, 0, 0)},
     "checker": {(255, 255, 255), (204, 204, 204)},
-}
-VOTES = {"strategy": "neucrowd", "settings": {"features": "features"}}
-PLANS: dict[str, dict[str, Any]] = {
-    "grid": {"grid_size": 6},
-    "bins": {"grid_size": 6},
-    "odd_one_out": {"grid_size": 3},
-    "nearer": {"grid_size": 3},
-    "select": {"grid_size": 6, **VOTES},
-    "classify": {"grid_size": 6, "classes": list(COLOURS), **VOTES},
-    "labels": {"grid_size": 6, "classes": ["even", "large"], **VOTES},
 }
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, Grid
 from app.core.database import transaction
-from testbed.builders import COLOURS, a_campaign
+from testbed.builders import a_campaign
 from testbed.system import System
 from tests.support.annotators_page import (
     DESK,
@@ -20,6 +20,7 @@ from tests.support.annotators_page import (
     visit,
 )
 from tests.support.axe import violations
+from tests.support.kinds import PLANS
 from tests.support.person import SLOW, TILES
 
 __all__ = ["no_errors_on_the_page"]
@@ -27,16 +28,6 @@ pytestmark = pytest.mark.browser
 
 BUNDLES = "**/api/v1/annotate/leases/*/images/*"
 SINGLES = "**/media/**"
-VOTES = {"strategy": "neucrowd", "settings": {"features": "features"}}
-PLANS: dict[str, dict[str, Any]] = {
-    "grid": {"grid_size": 6},
-    "bins": {"grid_size": 6},
-    "odd_one_out": {"grid_size": 3},
-    "nearer": {"grid_size": 3},
-    "select": {"grid_size": 6, **VOTES},
-    "classify": {"grid_size": 6, "classes": list(COLOURS), **VOTES},
-    "labels": {"grid_size": 6, "classes": ["even", "large"], **VOTES},
-}
 AT_ONCE = {"show_instructions": False}
 LOADING = "Pictures are still loading…"
 
