@@ -40,6 +40,8 @@ export class Board {
   /** Whether what is in each group is shown next to the button at any time. */
   readonly showsCounts: boolean = false;
   readonly clearLabel: Key = 'clear';
+  /** Whether an image can have several groups at once. */
+  readonly hasSeveral: boolean = false;
   /** On images that are chosen. */
   readonly chosenIcon: IconName = 'check';
   /** Addresses of the pictures in the grid's order: undefined while loading, null where missing. */
