@@ -50,6 +50,8 @@ export class Board {
   selected: Selection = $state.raw(NOTHING);
   /** The group that a click on an image puts it in; null: clicks choose images. */
   active: number | null = $state(null);
+  /** The group whose words are asked for, where there is room for one group only. */
+  asked: number | null = $state(null);
   broken: Selection = $state.raw(NOTHING);
   announcement = $state('');
 
