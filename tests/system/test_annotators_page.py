@@ -143,7 +143,9 @@ def test_a_grid_of_24_takes_26_clicks_and_no_scrolling(browser: Browser, web: Sy
     assert [word for word in answer.descriptions if word] == ["red", "green", "blue"]
 
 
-def test_images_are_chosen_by_range_and_shown_large_by_resting_and_space(browser: Browser, web: System) -> None:
+def test_images_are_chosen_by_range_and_shown_large_by_resting_and_space(
+    browser: Browser, web: System
+) -> None:
     campaign = a_campaign(grid_size=12, budget=4)
     page = at_work(browser, link_of(campaign, web))
     tiles = page.locator(TILES)
