@@ -73,7 +73,7 @@ def test_groups_progress_and_submit_stay_in_view_next_to_the_images(
 
 @pytest.mark.parametrize("kind", ["select", "classify"])
 def test_other_grids_have_the_rail_too(browser: Browser, web: System, kind: str) -> None:
-    plan = {"classes": ["red", "green", "blue"]} if kind == "classify" else {}
+    plan: dict[str, Any] = {"classes": ["red", "green", "blue"]} if kind == "classify" else {}
     campaign = a_campaign(kind=kind, strategy="neucrowd", grid_size=24, budget=4, **plan)
     page = at_work(browser, link_of(campaign, web), **LOW[0])
     for group in range(3):
