@@ -21,6 +21,7 @@ ALONE = (
     "bench.odd_one_out",
     "bench.classes",
     "bench.neighbours",
+    "bench.actions",
     "bench.exports",
     "bench.embedding_map",
     "bench.bonuses",

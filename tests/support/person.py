@@ -56,13 +56,11 @@ class Person:
                     self.press(self.tile(image))
 
     def sort_by_keyboard(self, images: list[int]) -> None:
-        """A digit for each image; arrows lead from one to the next."""
-        self.walk_to(self.page.locator(f"{TILES}[tabindex='0']").first)
-        self.page.keyboard.press("Home")
-        for _ in images:
-            focused = self.page.evaluate("document.activeElement.dataset.image")
-            self.page.keyboard.press(str(self.kind_of(int(focused)) + 1))
-            self.page.keyboard.press("ArrowRight")
+        """A digit for each image, which leads on to the next one without a group."""
+        for image in images:
+            if self.page.evaluate("document.activeElement?.dataset?.image") != str(image):
+                self.focus(image)
+            self.page.keyboard.press(str(self.kind_of(image) + 1))
 
     def vote(self, votes: Mapping[int, int]) -> None:
         """Votes on images: 0 yes, 1 no, 2 unsure."""

@@ -143,7 +143,9 @@ def test_a_grid_of_24_takes_26_clicks_and_no_scrolling(browser: Browser, web: Sy
     assert [word for word in answer.descriptions if word] == ["red", "green", "blue"]
 
 
-def test_images_are_chosen_by_box_range_and_holding(browser: Browser, web: System) -> None:
+def test_images_are_chosen_by_range_and_shown_large_by_resting_and_space(
+    browser: Browser, web: System
+) -> None:
     campaign = a_campaign(grid_size=12, budget=4)
     page = at_work(browser, link_of(campaign, web))
     tiles = page.locator(TILES)
@@ -156,22 +158,11 @@ def test_images_are_chosen_by_box_range_and_holding(browser: Browser, web: Syste
     expect(page.locator(".tile.grouped")).to_have_count(0)
     page.keyboard.press("Control+Shift+z")
     expect(page.locator(".tile.grouped")).to_have_count(5)
-    first, last = tiles.nth(6).bounding_box(), tiles.nth(8).bounding_box()
-    assert first is not None
-    assert last is not None
-    page.mouse.move(first["x"] + 10, first["y"] + 10)
-    page.mouse.down()
-    page.mouse.move(last["x"] + 20, last["y"] + 20, steps=5)
-    page.mouse.up()
-    expect(page.locator(".tile.selected")).to_have_count(3)
-    page.keyboard.press("1")
-    expect(page.locator(".tile.grouped")).to_have_count(8)
-    page.mouse.move(first["x"] + 10, first["y"] + 10)
-    page.mouse.down()
+    tiles.nth(6).hover()
     expect(page.locator(".large img")).to_be_visible()
-    page.mouse.up()
+    page.mouse.move(1, 1)
     expect(page.locator(".large img")).to_have_count(0)
-    expect(page.locator(".tile.grouped")).to_have_count(8)
+    expect(page.locator(".tile.grouped")).to_have_count(5)
     tiles.nth(6).focus()
     page.keyboard.press("Space")
     expect(page.get_by_role("dialog")).to_be_visible()

@@ -109,10 +109,10 @@ def test_keys_classify_one_and_many_and_steps_are_undone(browser: Browser, web: 
     person = Person(page, "keyboard", kind_of)
     person.focus(person.images()[0])
     page.keyboard.press("3")
-    page.keyboard.press("ArrowRight")
     page.keyboard.press("1")
     assert named(page)[:3] == ["blue", "red", "no class yet"]
     expect(page.get_by_test_id("announcement")).to_have_text("Image 2: red. 6 images left.")
+    page.keyboard.press("ArrowLeft")
     page.keyboard.press("Delete")
     expect(page.get_by_test_id("announcement")).to_have_text(
         "Image 2: class removed. 7 images left."

@@ -42,6 +42,8 @@ export class Board {
   /** Whether what is in each group is shown next to the button at any time. */
   readonly showsCounts: boolean = false;
   readonly clearLabel: Key = 'clear';
+  /** Whether an image can have several groups at once. */
+  readonly hasSeveral: boolean = false;
   /** On images that are chosen. */
   readonly chosenIcon: IconName = 'check';
   /** Addresses of the pictures in the grid's order; undefined while they are on their way. */
@@ -51,6 +53,8 @@ export class Board {
   selected: Selection = $state.raw(NOTHING);
   /** The group that a click on an image puts it in; null: clicks choose images. */
   active: number | null = $state(null);
+  /** The group whose words are asked for, where there is room for one group only. */
+  asked: number | null = $state(null);
   announcement = $state('');
 
   readonly required: boolean;

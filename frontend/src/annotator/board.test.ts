@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CampaignForAnnotators } from '../api/types';
 import english from '../../../app/messages/en.json';
 import type { Board } from './board.svelte';
+import { Drawing } from './drawing.svelte';
 import { newBoard } from './kinds';
 import type { VoteBoard } from './kinds/select/board.svelte';
 import { readTexts } from './texts';
@@ -142,5 +143,45 @@ describe('pictures', () => {
     board.painted.giveUp();
     expect(board.missing).toEqual([]);
     expect(board.left).toBe(1);
+  });
+});
+
+describe('a stroke', () => {
+  function stroked(board: Board, ...images: number[]): readonly number[] {
+    const drawing = new Drawing(board);
+    drawing.over(images, true);
+    drawing.drop(false);
+    return board.current.groups;
+  }
+
+  it('leaves alone what is sorted, unless it begins there', () => {
+    const board = aBoard('grid');
+    board.click(99, plain);
+    board.sendTo(1);
+    expect(stroked(board, 17, 99, 8)).toEqual([1, -1, 0, 1]);
+    expect(stroked(board, 99, 4)).toEqual([1, 1, 1, 1]);
+    board.undo();
+    expect(board.current.groups).toEqual([1, -1, 0, 1]);
+  });
+
+  it('chooses images while others are chosen, and does nothing when cancelled', () => {
+    const board = aBoard('grid');
+    board.choose(new Set([4]));
+    stroked(board, 17, 99);
+    expect([...board.selected]).toEqual([4, 17, 99]);
+    const drawing = new Drawing(board);
+    drawing.over([8], true);
+    drawing.drop(true);
+    expect([board.selected.size, drawing.of(8)]).toEqual([3, false]);
+  });
+
+  it('shows the colour that an image gets', () => {
+    const board = aBoard('grid');
+    board.sendTo(2);
+    const drawing = new Drawing(board);
+    drawing.over([17], true);
+    expect([drawing.of(17), drawing.of(4)]).toEqual([6, false]);
+    drawing.over([17], false);
+    expect(drawing.of(17)).toBe(true);
   });
 });

@@ -21,6 +21,8 @@ describe('commandOf', () => {
     expect(commandOf(press('z', { ctrlKey: true }), 4)).toEqual({ type: 'undo' });
     expect(commandOf(press('Z', { metaKey: true, shiftKey: true }), 4)).toEqual({ type: 'redo' });
     expect(commandOf(press('1', { ctrlKey: true }), 4)).toBeNull();
+    expect(commandOf(press('Enter', { metaKey: true }), 4)).toEqual({ type: 'submit' });
+    expect(commandOf(press('Enter'), 4)).toBeNull();
   });
 
   it('leaves single letters and digits alone where they are turned off', () => {

@@ -1,7 +1,7 @@
 /** What a key press means on all kinds of task. */
 
 export type Command =
-  | { type: 'undo' | 'redo' | 'escape' | 'large' | 'all' | 'rest' | 'help' }
+  | { type: 'undo' | 'redo' | 'escape' | 'large' | 'all' | 'rest' | 'help' | 'submit' }
   | { type: 'group'; group: number }
   | { type: 'move'; key: Arrow };
 
@@ -18,6 +18,7 @@ export function commandOf(press: Press, maxGroups: number, singles = true): Comm
   if (press.ctrlKey || press.metaKey) {
     if (key === 'z') return { type: press.shiftKey ? 'redo' : 'undo' };
     if (key === 'y') return { type: 'redo' };
+    if (key === 'Enter') return { type: 'submit' };
     return key === 'a' ? { type: 'all' } : null;
   }
   if (key === 'Escape' || key === 'Delete' || key === 'Backspace') return { type: 'escape' };
@@ -70,6 +71,11 @@ export function mayTakeFocus(): boolean {
 
 /** The image that has the keyboard's focus, if any. */
 export function focusedImage(): number | null {
-  const image = document.activeElement?.closest<HTMLElement>('[data-image]')?.dataset['image'];
+  return imageOf(document.activeElement);
+}
+
+/** The image that an element belongs to, if any. */
+export function imageOf(element: Element | null): number | null {
+  const image = element?.closest<HTMLElement>('[data-image]')?.dataset['image'];
   return image === undefined ? null : Number(image);
 }

@@ -46,3 +46,18 @@ export function touches(box: Box, other: Box): boolean {
     other.top < box.bottom
   );
 }
+
+/** The middle of a tile: a stroke that passes its edge, between two others, does not mean it. */
+export function inner({ left, top, right, bottom }: Box): Box {
+  const [x, y] = [(right - left) / 5, (bottom - top) / 5];
+  return { left: left + x, top: top + y, right: right - x, bottom: bottom - y };
+}
+
+/** How far along a line it enters the box, from 0 at its start to 1 at its end; null: nowhere. */
+export function entry(box: Box, x0: number, y0: number, x1: number, y1: number): number | null {
+  // On each axis the line is between the box's two edges for a part of its way (Liang and Barsky).
+  const [a, b] = [(box.left - x0) / (x1 - x0), (box.right - x0) / (x1 - x0)];
+  const [c, d] = [(box.top - y0) / (y1 - y0), (box.bottom - y0) / (y1 - y0)];
+  const enters = Math.max(0, Math.min(a, b), Math.min(c, d));
+  return enters <= Math.min(1, Math.max(a, b), Math.max(c, d)) ? enters : null;
+}

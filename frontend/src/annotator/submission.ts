@@ -4,6 +4,8 @@ export interface Submission {
   readonly busyLabel: string;
   readonly busy: boolean;
   readonly error: string;
+  /** How much of the assignment is done. */
+  readonly progress?: string;
   /** Whether leftovers are to be confirmed. */
   readonly asksAboutLeftovers: boolean;
   send(): void;

@@ -1,7 +1,8 @@
 /** What all kinds of task do with the keyboard. */
 import { tick } from 'svelte';
 import type { Board } from './board.svelte';
-import { commandOf, focusedImage, isTyping, neighbour } from './keys';
+import { type Grouping, LEFT } from './grouping';
+import { commandOf, focusedImage, imageOf, isTyping, neighbour } from './keys';
 import type { Large } from './large.svelte';
 import type { Submission } from './submission';
 import { isRightToLeft } from './texts';
@@ -23,23 +24,53 @@ function leadsOn(event: KeyboardEvent): boolean {
   return event.key === 'Tab' || commandOf(event, 0)?.type === 'move';
 }
 
+/** Less than this, in pixels, is no move of the mouse: a hand on the table. */
+const TREMOR = 5;
+
+/** Where the mouse is, and where it was when the keyboard or a new grid came: for all grids. */
+let mouse = { x: -TREMOR, y: -TREMOR };
+let rest = mouse;
+
+function imageAt({ x, y }: typeof mouse): number | null {
+  return imageOf(document.elementFromPoint(x, y));
+}
+
 /** The keyboard of one task. */
 export class TaskKeys {
-  /** Whether the keyboard, not a pointer, moved the focus last. */
-  private byKeyboard = false;
+  /** What said last which image is meant: the focus, or where the mouse is. */
+  private by: 'keyboard' | 'mouse' | null = null;
+  /** The image that the mouse was pressed on last and has not left since. */
+  private done: number | null = null;
 
   constructor(
     private readonly props: () => TaskProps,
     private readonly large: Large,
     private readonly root: () => HTMLElement,
-  ) {}
+    private readonly submit: () => void,
+  ) {
+    rest = mouse;
+  }
 
-  readonly onpointerdown = (): void => {
-    this.byKeyboard = false;
+  readonly onpointerdown = ({ pointerType }: PointerEvent): void => {
+    this.by = pointerType === 'mouse' ? 'mouse' : null;
+  };
+
+  readonly onpointermove = ({ pointerType, clientX: x, clientY: y }: PointerEvent): void => {
+    if (pointerType !== 'mouse') return;
+    mouse = { x, y };
+    if (Math.hypot(x - rest.x, y - rest.y) > TREMOR) this.by = 'mouse';
+    if (this.done !== null && this.done !== imageAt(mouse)) this.done = null;
+  };
+
+  readonly onpointerup = ({ pointerType, clientX: x, clientY: y }: PointerEvent): void => {
+    if (pointerType === 'mouse') this.done = imageAt({ x, y });
   };
 
   readonly onkeydown = (event: KeyboardEvent): void => {
-    if (leadsOn(event)) this.byKeyboard = true;
+    if (leadsOn(event)) {
+      this.by = 'keyboard';
+      rest = mouse;
+    }
     if (!this.props().submission.busy && this.pressed(event)) event.preventDefault();
   };
 
@@ -50,12 +81,18 @@ export class TaskKeys {
     const command = commandOf(event, board.campaign.max_groups, singles);
     if (command === null) return false;
     const image = focusedImage();
-    const focused = this.byKeyboard ? image : null;
+    const focused = this.by === 'keyboard' ? image : null;
+    const before = board.current;
+    let next = image;
     switch (command.type) {
       case 'undo':
       case 'redo':
         board[command.type]();
+        if (focused !== null) next = changedIn(before, board.current) ?? image;
         break;
+      case 'submit':
+        if (!event.repeat) this.submit();
+        return true;
       case 'help':
         showHelp();
         break;
@@ -76,13 +113,31 @@ export class TaskKeys {
         this.large.show(image, true);
         break;
       case 'group':
-        board.sendTo(command.group, focused);
+        if (focused !== null && board.selected.size === 0) next = this.nextAfter(focused);
+        board.sendTo(command.group, this.by === 'mouse' ? this.pointed : focused);
         break;
       case 'move':
         return image !== null && moveFocus(this.root(), image, command.key);
     }
-    if (image !== null) void this.refocus(image);
+    if (next !== null) void this.refocus(next);
     return true;
+  }
+
+  /** The image under the mouse; after a click on it, a digit is about the clicks to come. */
+  private get pointed(): number | null {
+    const image = imageAt(mouse);
+    return image === this.done ? null : image;
+  }
+
+  /** The next image that is in no group, from this one on and then from the first. */
+  private nextAfter(image: number): number {
+    const { board } = this.props();
+    const { images } = board.current;
+    const at = images.indexOf(image);
+    const isLeft = (other: number) =>
+      board.groupOf(other) === LEFT && !board.painted.reported.has(other);
+    const others = [...images.slice(at + 1), ...images.slice(0, at)];
+    return board.hasSeveral ? image : (others.find(isLeft) ?? image);
   }
 
   /** After images moved: keeps the focus on the one that had it. */
@@ -90,6 +145,11 @@ export class TaskKeys {
     await tick();
     this.root().querySelector<HTMLElement>(`[data-image="${image}"]`)?.focus();
   }
+}
+
+/** The first image whose group is another one. */
+function changedIn(before: Grouping, after: Grouping): number | undefined {
+  return after.images.find((_, k) => before.groups[k] !== after.groups[k]);
 }
 
 export function moveFocus(

@@ -20,7 +20,9 @@ export interface Words {
   readonly range: Key | null;
   readonly undo: Key | null;
   readonly rest: Key | null;
-  readonly drag: Key | null;
+  readonly paint: Key | null;
+  readonly box: Key | null;
+  readonly submit: Key | null;
   /** About the frames that show a known answer. */
   readonly frames: Key;
   readonly warning: Key;

@@ -10,7 +10,9 @@ export const GROUP_WORDS: Omit<Words, 'instructions' | 'help'> = {
   range: 'key_range',
   undo: 'key_undo',
   rest: 'key_rest',
-  drag: 'key_drag',
+  paint: 'key_paint',
+  box: 'key_box',
+  submit: 'key_submit',
   frames: 'practice_frames',
   warning: 'warning_text',
 };

@@ -15,7 +15,8 @@ export const kind: Kind = {
     help: 'help_bins',
     digits: 'key_digits_bins',
     rest: null,
-    drag: null,
+    paint: null,
+    box: null,
   },
   example: { ...ROUND_OR_CORNERS, text: 'example_text_bins', inBins: true },
 };

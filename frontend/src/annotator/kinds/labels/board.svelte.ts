@@ -12,6 +12,7 @@ const MOST_NAMED = 2;
 /** Groups are masks of labels that are on; an image without a label counts as having none. */
 export class LabelBoard extends ClassBoard {
   override readonly clearLabel: Key = 'clear_labels';
+  override readonly hasSeveral = true;
 
   override colourOf(mask: number): number | string {
     const labels = labelsIn(mask);
