@@ -23,7 +23,7 @@ from tests.support.annotators_page import (
     stored,
 )
 from tests.support.axe import violations
-from tests.support.person import SLOW, TILES, Person, Way
+from tests.support.person import OPEN, SLOW, TILES, Person, Way
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
@@ -43,7 +43,7 @@ def odd_of(images: list[int]) -> int:
 
 def is_open(page: Page) -> None:
     """New images take no choice for a moment."""
-    expect(page.locator(f".task:not([inert]) > .stage {TILES}").first).to_be_visible(timeout=SLOW)
+    expect(page.locator(f"{OPEN} {TILES}").first).to_be_visible(timeout=SLOW)
 
 
 def choose(person: Person, image: int) -> None:

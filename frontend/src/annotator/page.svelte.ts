@@ -34,6 +34,8 @@ export class Page {
   secondsSpent = $state(0);
   /** For grids beyond the assignment's own, once one was taken on. */
   bonus: Handout['bonus'] = $state.raw(null);
+  /** How many sets the last answer made it, once one was sent from this page. */
+  sentSets = $state(0);
   /** Something that happened which the annotator should know about. */
   notice: Notice | null = $state.raw(null);
   submitting = $state(false);
@@ -177,6 +179,7 @@ export class Page {
     try {
       const body = board.answer();
       const sent = await this.deliver({ lease: board.subject.id, key: randomId(), body });
+      if (sent) this.sentSets = this.answered;
       void rememberWords(this.place, body.descriptions ?? []);
       await this.leave(sent ? null : { key: 'moved_on' });
     } catch (error) {
