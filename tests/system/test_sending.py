@@ -11,7 +11,6 @@ from testbed.system import System
 from tests.support.accessibility_tree import spoken
 from tests.support.annotators_page import (
     at_work,
-    finish,
     kind_of,
     link_of,
     no_errors_on_the_page,
@@ -49,7 +48,7 @@ def answer(page: Page, kind: str) -> None:
 
 
 def focus(page: Page) -> tuple[str, str]:
-    """The role and name of what has the focus, for screen readers; the page itself if nothing has."""
+    """The role and name of what has the focus; the page itself if nothing has."""
     focused = [(node.role, node.name) for node in spoken(page) if node.focused]
     return focused[-1]
 

@@ -189,6 +189,11 @@ export class Board {
     else if (!this.keepsActive) this.active = null;
   }
 
+  /** Where the keyboard goes on once this image was sent somewhere. */
+  nextAfter(image: number): number {
+    return image;
+  }
+
   clear(): void {
     this.change(grouping.clear(this.current), t(this.saidCleared), 'c');
   }

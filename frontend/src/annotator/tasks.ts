@@ -51,6 +51,7 @@ export class TaskKeys {
     if (command === null) return false;
     const image = focusedImage();
     const focused = this.byKeyboard ? image : null;
+    let next = image;
     switch (command.type) {
       case 'undo':
       case 'redo':
@@ -76,12 +77,14 @@ export class TaskKeys {
         this.large.show(image, true);
         break;
       case 'group':
+        if (image !== null) next = board.nextAfter(image);
         board.sendTo(command.group, focused);
+        if (image !== null && board.groupOf(image) !== command.group) next = image;
         break;
       case 'move':
         return image !== null && moveFocus(this.root(), image, command.key);
     }
-    if (image !== null) void this.refocus(image);
+    if (next !== null) void this.refocus(next);
     return true;
   }
 
@@ -97,11 +100,22 @@ export function moveFocus(
   image: number,
   key: Parameters<typeof neighbour>[1],
 ): boolean {
-  const tiles = [...root.querySelectorAll<HTMLElement>('[data-image]')];
+  // Gaps count as places, but cannot have the focus.
+  const tiles = [...root.querySelectorAll<HTMLElement>('[data-image], [data-gap]')];
   const from = tiles.findIndex((tile) => tile.dataset['image'] === String(image));
   const around = tiles[from]?.closest<HTMLElement>('.grid, .images');
   if (!around) return false;
   const columns = getComputedStyle(around).gridTemplateColumns.split(' ').length;
-  tiles[neighbour(from, key, columns, tiles.length, isRightToLeft())]?.focus();
+  const step = (index: number, by: typeof key) =>
+    neighbour(index, by, columns, tiles.length, isRightToLeft());
+  let to = step(from, key);
+  const on = isRightToLeft() ? ['ArrowLeft', 'ArrowRight'] : ['ArrowRight', 'ArrowLeft'];
+  const further = key === 'Home' ? on[0] : key === 'End' ? on[1] : key;
+  while (tiles[to]?.dataset['image'] === undefined) {
+    const next = step(to, further as typeof key);
+    if (next === to) return true;
+    to = next;
+  }
+  tiles[to]?.focus();
   return true;
 }
