@@ -9,8 +9,8 @@ import type { Arrival } from './arrival';
 import { Board } from './board.svelte';
 import { dropDraft, type SaveState } from './drafts';
 import { Ending } from './ending.svelte';
-import { noteFinished } from './finished';
-import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
+import { noteFinished, noteUnderway, shownFirst } from './finished';
+import { finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { Painter } from './painter';
 import type { Phase } from './phase';
@@ -21,7 +21,6 @@ import { isPassing, PASSING, passwordProblem, refusalOf, STARTS_OVER } from './r
 import { withRetries } from './retry';
 import { sentenceOf } from './sentences';
 import { GONE, SharedWork } from './shared-work.svelte';
-import { noted } from './notes';
 import { type Notice, t } from './texts';
 import { notedWayBack, noteWayBack } from './wayback';
 import { rememberWords } from './words';
@@ -90,7 +89,7 @@ export class Page {
       return;
     }
     settleKey(this.place, true);
-    const finished = noted<Finished>(this.doneKey);
+    const finished = shownFirst(this.doneKey);
     const back = notedWayBack(this.place);
     // The server says whether somebody is still stopped, and where they go from a new tab.
     if (finished && !finished.stopped && !(finished.returns && back === null)) {
@@ -346,6 +345,7 @@ export class Page {
     this.answered = session.answered;
     this.target = session.target;
     this.secondsSpent = session.seconds_spent;
+    noteUnderway(this.doneKey);
     const lease = session.next?.lease;
     if (lease && early?.images) this.painter.expect(lease.id, early.images);
   }
