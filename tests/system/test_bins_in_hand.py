@@ -208,3 +208,42 @@ def test_escape_puts_back_what_is_carried(browser: Browser, web: System) -> None
     expect(page.locator(".tile.selected")).to_have_count(2)
     person.drag(person.tile(images[0]), person.bin(2))
     expect(person.bin(2).locator(TILES)).to_have_count(2)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_text_at_twice_its_size_does_not_crush_the_bins(
+    browser: Browser, web: System, width: int, height: int
+) -> None:
+    page = at_work(
+        browser,
+        link_of(bins(grid_size=20), web),
+        viewport={"width": width, "height": height},
+    )
+    person = Person(page, "mouse", kind_of)
+    for image in person.images()[:6]:
+        person.tile(image).click()
+        person.bin(kind_of(image)).locator(".name").click()
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll('.bin')].map((bin) => {
+            const [box, head, space] = [bin, ...bin.children].map(
+                (part) => part.getBoundingClientRect());
+            return [box.top, box.bottom, head.bottom, space.top, space.bottom];
+        })"""
+    )
+    for top, bottom, head, start, end in boxes:
+        # A bin holds its name and room for images, one below the other.
+        assert top < head <= start
+        assert end <= bottom
+        assert end - start >= 80
+    tray, *others = boxes
+    assert all(other[0] >= tray[1] for other in others)
+    # At the end of the page nothing lies over the last bin.
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_timeout(200)
+    person.tile(person.images()[-1]).focus()
+    last = person.bin(3)
+    last.scroll_into_view_if_needed()
+    last.locator(".space").click(timeout=5000)
