@@ -162,8 +162,8 @@ def swipe(
     send("touchStart", start)
     page.wait_for_timeout(rest)
     for step in range(1, 11):
-        part = step / 10
-        send("touchMove", *[tuple(a + (b - a) * part for a, b in zip(start, end, strict=True))])
+        x, y = (a + (b - a) * step / 10 for a, b in zip(start, end, strict=True))
+        send("touchMove", (x, y))
         page.wait_for_timeout(16)
     send("touchEnd")
     page.wait_for_timeout(300)

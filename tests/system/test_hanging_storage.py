@@ -6,7 +6,6 @@ from playwright.sync_api import Browser, expect
 from testbed.builders import a_campaign
 from testbed.system import System
 from tests.support.annotators_page import (
-    DESK,
     finish,
     grouped,
     link_of,
@@ -37,7 +36,7 @@ FORGET_JOURNAL = """
 def test_hanging_storage_neither_stops_the_page_nor_loses_work(
     browser: Browser, web: System, what: str
 ) -> None:
-    context = browser.new_context(**DESK)
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
     context.add_init_script(HANGING[what])
     page = visit(context, link_of(a_campaign(grid_size=12, budget=20), web))
     page.get_by_test_id("start").click()
@@ -66,7 +65,7 @@ def test_hanging_storage_neither_stops_the_page_nor_loses_work(
 def test_an_answer_that_was_not_sent_outlives_hanging_storage(
     browser: Browser, web: System, what: str
 ) -> None:
-    context = browser.new_context(**DESK)
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
     context.add_init_script(HANGING[what])
     page = visit(context, link_of(a_campaign(grid_size=12, budget=20), web))
     page.get_by_test_id("start").click()
