@@ -33,7 +33,7 @@ DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 # Three other images than before are painted, and take a choice.
 READY = """(before) => {
     const tiles = [...document.querySelectorAll(
-        '.task:not([inert]) > .stage button[data-image]')];
+        '.stage:not([inert]) > .images:not([aria-disabled="true"]) button[data-image]')];
     const now = tiles.map(tile => tile.dataset.image).join();
     const painted = tiles.every(tile => tile.querySelector('img')?.naturalWidth > 0);
     return tiles.length === 3 && painted && now !== before && now;

@@ -18,6 +18,8 @@ export default defineConfig(({ mode }) => ({
     // The annotators' pages are built first.
     emptyOutDir: mode === 'annotators',
     manifest: mode === 'annotators' ? 'manifest-annotators.json' : 'manifest.json',
+    // Browsers that do not know these hints load modules a little later.
+    modulePreload: { polyfill: false },
     // Swagger UI is one file; no other page loads it.
     chunkSizeWarningLimit: 1600,
     rollupOptions: { input: mode === 'annotators' ? ANNOTATORS : REQUESTERS },

@@ -1,10 +1,11 @@
 """The annotators' page: a frame with texts and addresses that the script fills."""
 
+from http import HTTPStatus
 from typing import Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from app.accounts.routes import SignedIn
 from app.annotation.catalogues import RIGHT_TO_LEFT, catalogues, choose_language
@@ -12,6 +13,7 @@ from app.annotation.preview import preview_of
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
+from app.core.problems import error_page
 from app.core.web import AnnotatorsSession, templates
 
 pages = APIRouter(include_in_schema=False)
@@ -36,6 +38,32 @@ def preview_page(
         "preview": shown.model_dump(mode="json"),
     }
     return templates.TemplateResponse(request, "annotation/page.html", context)
+
+
+@error_page("/a/")
+def problem_page(request: Request, status: int, code: str, detail: str) -> Response:
+    """Say to people at an annotators' address why there is nothing, in their language, and what
+    they can do."""
+    asked, accepted = (
+        request.query_params.get("lang", ""),
+        request.headers.get("accept-language", ""),
+    )
+    language = choose_language(asked, "", accepted)
+    context = {
+        "language": language,
+        "direction": "rtl" if language in RIGHT_TO_LEFT else "ltr",
+        "messages": catalogues()[language],
+        "is_unknown": status == HTTPStatus.NOT_FOUND,
+        "is_ours": status >= HTTPStatus.INTERNAL_SERVER_ERROR,
+        "detail": detail,
+    }
+    return templates.TemplateResponse(
+        request,
+        "annotation/problem.html",
+        context,
+        status_code=status,
+        headers={"Vary": "Accept-Language"},
+    )
 
 
 def page_context(request: Request, campaign: Campaign, lang: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from sqlalchemy.orm import Session
 from app.annotation import hooks, leases, questionnaire, sessions
 from app.annotation.presenters import for_annotators, leased_images, shown_questions
 from app.annotation.schemas import (
+    CodeOut,
     DraftOut,
     HandIn,
     HandoutOut,
@@ -81,7 +82,13 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
         earned_cents=offers.earned_cents,
         again=_may_go_on(session, who, handout, offers.may_take_on),
         return_address=offers.return_address,
+        codes=_codes(session, who) if has_ended else [],
     )
+
+
+def _codes(session: Session, who: AnnotatorSession) -> list[CodeOut]:
+    codes = sessions.codes_of(session, who.annotator)
+    return [CodeOut(code=code, answered=answered) for code, answered in codes]
 
 
 def _may_go_on(

@@ -148,9 +148,17 @@ class LeaseOut(BaseModel):
     )
 
 
+class CodeOut(BaseModel):
+    """The completion code of an assignment, and how many grids were answered for it."""
+
+    code: str
+    answered: int
+
+
 class HandoutOut(BaseModel):
     """A grid, or why there is none. `questions`: the grids are done, and the questions after them
-    come before the end. At the end of an assignment through a link, `earned_cents` is what was
+    come before the end. At the end of an assignment, `codes` are those of all assignments that the
+    person has done, the newest first. At the end of one through a link, `earned_cents` is what was
     earned (null if nothing is paid), `again` tells whether another assignment is possible, and
     `return_address` is where the link sends the person (null: nowhere)."""
 
@@ -165,6 +173,7 @@ class HandoutOut(BaseModel):
     earned_cents: int | None = None
     again: bool | None = None
     return_address: str | None = None
+    codes: list[CodeOut] = Field(default_factory=list)
 
 
 class PresenceIn(BaseModel):

@@ -168,6 +168,21 @@ def _completion_code() -> str:
     return f"{letters[:4]}-{letters[4:]}"
 
 
+def codes_of(session: Session, annotator: Annotator) -> list[tuple[str, int]]:
+    """Return the completion codes of what an annotator has done, the newest first, with the number
+    of answers."""
+    rows = session.execute(
+        select(Assignment.completion_code, Assignment.n_answered)
+        .where(
+            Assignment.annotator_id == annotator.id,
+            Assignment.state == "completed",
+            Assignment.n_answered > 0,
+        )
+        .order_by(Assignment.created_at.desc())
+    )
+    return [(code, answered) for code, answered in rows]
+
+
 def token_of(opened: AnnotatorSession) -> str:
     """Return an encrypted bearer token."""
     return encrypt_timed(TOKEN, opened.assignment.id.bytes)

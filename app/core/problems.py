@@ -1,6 +1,7 @@
 """Turns errors into responses: problem+json for programs, a page for people."""
 
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -50,6 +51,21 @@ LONGEST_PLACE = 300
 UNSTORABLE_STATES = (None, "22001", "22003", "22008", "22021", "22P02", "22P05")
 
 
+# Makes a page of a request, status, code and detail.
+ErrorPage = Callable[[Request, int, str, str], Response]
+_pages: dict[str, ErrorPage] = {}
+
+
+def error_page(prefix: str) -> Callable[[ErrorPage], ErrorPage]:
+    """Show people errors at addresses with this prefix on a page of their own."""
+
+    def install(page: ErrorPage) -> ErrorPage:
+        _pages[prefix] = page
+        return page
+
+    return install
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Respond to every error of the hierarchy, of validation and of routing in one format."""
     app.add_exception_handler(LikewiseError, _on_likewise_error)
@@ -68,6 +84,9 @@ def problem(request: Request, status: int, code: str, detail: str, **extra: Any)
     """Return the error as a page or as RFC 9457 problem details."""
     title = HTTPStatus(status).phrase
     if wants_page(request):
+        for prefix, page in _pages.items():
+            if request.url.path.startswith(prefix):
+                return page(request, status, code, detail)
         context = {"status": status, "title": title, "detail": detail}
         return templates.TemplateResponse(request, "error.html", context, status_code=status)
     body = {"type": "about:blank", "title": title, "status": status, "code": code}

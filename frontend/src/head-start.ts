@@ -4,8 +4,8 @@
  */
 import { NO_COOKIES, openingOf, ROOT } from './annotator/api';
 import { type Arrival, arrivalBehindLink, readArrival } from './annotator/arrival';
+import { shownFirst } from './annotator/finished';
 import { finishedKey, isSomebodyElse } from './annotator/identity';
-import { noted } from './annotator/notes';
 import type { Session } from './api/types';
 
 export interface HeadStart {
@@ -63,7 +63,7 @@ async function askFromPage(): Promise<HeadStart | null> {
 /** What a link has done with is shown again; on a platform, that is for the server to say. */
 async function askIfNew(arrival: Arrival): Promise<HeadStart | null> {
   const { channel, place } = arrival;
-  const isNew = noted(finishedKey(place)) === null && !isSomebodyElse(place);
+  const isNew = shownFirst(finishedKey(place)) === null && !isSomebodyElse(place);
   return channel !== 'link' || isNew ? ask(arrival) : null;
 }
 

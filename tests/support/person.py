@@ -9,6 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 Way = Literal["mouse", "touch", "keyboard"]
 SLOW = 30_000
 TILES = "button[data-image]"
+# The images of a kind in which a click is the answer, as soon as they take one.
+OPEN = ".stage:not([inert]) > .images:not([aria-disabled='true'])"
 
 
 @dataclass

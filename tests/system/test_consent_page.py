@@ -12,7 +12,7 @@ from app.core.database import transaction
 from testbed.builders import a_campaign
 from testbed.system import System
 from tests.support.annotators_page import link_of, no_errors_on_the_page, opened
-from tests.support.person import SLOW, TILES
+from tests.support.person import OPEN, SLOW, TILES
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
@@ -55,7 +55,7 @@ def test_a_text_that_changes_during_the_work_is_asked_before_the_next_grid(
     page = opened(browser, link_of(campaign, web))
     page.get_by_test_id("consent-agree").click()
     page.get_by_test_id("start").click()
-    tile = page.locator(f".task:not([inert]) > .stage {TILES}:not([aria-disabled])").first
+    tile = page.locator(f"{OPEN} {TILES}:not([aria-disabled])").first
     expect(tile).to_be_visible(timeout=SLOW)
     change(campaign, "Second words.")
     page.locator(TILES).first.click()

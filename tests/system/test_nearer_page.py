@@ -22,12 +22,12 @@ from tests.support.annotators_page import (
     stored,
 )
 from tests.support.axe import violations
-from tests.support.person import SLOW, TILES, Person, Way
+from tests.support.person import OPEN, SLOW, TILES, Person, Way
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
 # New images take no choice for a moment, nor before they are loaded.
-CHOICES = f".task:not([inert]) > .stage .place {TILES}:not([aria-disabled])"
+CHOICES = f"{OPEN} .place {TILES}:not([aria-disabled])"
 
 
 def a_campaign_of_choices(**plan: Any) -> Campaign:

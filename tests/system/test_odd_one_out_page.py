@@ -23,7 +23,7 @@ from tests.support.annotators_page import (
     stored,
 )
 from tests.support.axe import violations
-from tests.support.person import SLOW, TILES, Person, Way
+from tests.support.person import OPEN, SLOW, TILES, Person, Way
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
@@ -43,7 +43,7 @@ def odd_of(images: list[int]) -> int:
 
 def is_open(page: Page) -> None:
     """New images take no choice for a moment, nor before they are loaded."""
-    tile = page.locator(f".task:not([inert]) > .stage {TILES}:not([aria-disabled])").first
+    tile = page.locator(f"{OPEN} {TILES}:not([aria-disabled])").first
     expect(tile).to_be_visible(timeout=SLOW)
 
 

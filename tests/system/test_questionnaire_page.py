@@ -20,13 +20,13 @@ from tests.support.annotators_page import (
     opened,
     visit,
 )
-from tests.support.person import SLOW, TILES
+from tests.support.person import OPEN, SLOW, TILES
 from tests.support.questions import AGE
 
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-PRESENT = f".task:not([inert]) > .stage {TILES}:not([aria-disabled])"
+PRESENT = f"{OPEN} {TILES}:not([aria-disabled])"
 LABELLED = {**EASE, "low_label": "very hard", "high_label": "very easy"}
 
 

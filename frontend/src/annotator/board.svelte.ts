@@ -101,6 +101,11 @@ export class Board {
     this.trace.add(this.elapsed, 'o');
   }
 
+  /** Images in the order in which they lie. */
+  get places(): readonly number[] {
+    return this.current.images;
+  }
+
   get elapsed(): number {
     return Math.round(performance.now() - this.started);
   }
@@ -190,6 +195,17 @@ export class Board {
     if (this.selected.size > 0) this.selected = NOTHING;
     else if (focused !== null && this.groupOf(focused) !== LEFT) this.put([focused], LEFT);
     else if (!this.keepsActive) this.active = null;
+  }
+
+  /** Where the keyboard goes on once this image was sent somewhere: to the next one that is in no
+   * group, from this one on and then from the first. */
+  nextAfter(image: number): number {
+    if (this.hasSeveral) return image;
+    const at = this.places.indexOf(image);
+    const isLeft = (other: number) =>
+      this.groupOf(other) === LEFT && !this.selected.has(other) && this.seenOf([other]).length > 0;
+    const others = [...this.places.slice(at + 1), ...this.places.slice(0, at)];
+    return others.find(isLeft) ?? image;
   }
 
   clear(): void {

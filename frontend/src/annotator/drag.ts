@@ -22,8 +22,13 @@ interface Carried {
   readonly pointer: number;
   readonly x: number;
   readonly y: number;
+  /** Where the pointer is now. */
+  at: { x: number; y: number };
+  readonly byTouch: boolean;
   ghost: HTMLElement | null;
   holding: boolean;
+  /** Put back by a key, while the pointer is still down. */
+  cancelled: boolean;
   timer: ReturnType<typeof setTimeout>;
 }
 
@@ -31,6 +36,8 @@ interface Carried {
 const CLICK = 6;
 const EDGE = 48;
 const HOLD = 450;
+/** Pixels a second by which the page scrolls while images are held at its edge. */
+const SPEED = 720;
 
 /** Svelte attachment: lets the images under a node be carried. */
 export function carryImages(handlers: Handlers): (node: HTMLElement) => () => void {
@@ -42,35 +49,76 @@ export function carryImages(handlers: Handlers): (node: HTMLElement) => () => vo
       if (element === null || event.button !== 0 || carried !== null) return;
       const image = Number(element.dataset['image']);
       const { pointerId: pointer, clientX: x, clientY: y } = event;
+      const byTouch = event.pointerType === 'touch';
       const timer = setTimeout(() => {
         if (carried) carried.holding = true;
         handlers.hold(image);
       }, HOLD);
       const images = handlers.taken(image);
-      carried = { element, images, pointer, x, y, ghost: null, holding: false, timer };
+      const start = { ghost: null, holding: false, cancelled: false, timer };
+      carried = { element, images, pointer, x, y, at: { x, y }, byTouch, ...start };
+    }
+
+    /** Whether a pointer that moved this far takes the image along. */
+    function isLifted({ byTouch, holding }: Carried, dx: number, dy: number): boolean {
+      if (Math.hypot(dx, dy) < CLICK) return false;
+      // A finger that goes up or down at once scrolls the page.
+      return !byTouch || holding || Math.abs(dx) > Math.abs(dy);
+    }
+
+    function lift(carried: Carried): HTMLElement {
+      clearTimeout(carried.timer);
+      if (carried.holding) handlers.release();
+      node.setPointerCapture(carried.pointer);
+      mark(carried.images, true);
+      requestAnimationFrame(scrollAtEdges);
+      return ghostOf(carried.element, carried.images.length);
     }
 
     function move(event: PointerEvent): void {
-      if (carried === null || event.pointerId !== carried.pointer) return;
+      if (carried === null || event.pointerId !== carried.pointer || carried.cancelled) return;
       const { clientX: x, clientY: y } = event;
-      if (carried.ghost === null) {
-        if (Math.hypot(x - carried.x, y - carried.y) < CLICK) return;
-        clearTimeout(carried.timer);
-        if (carried.holding) handlers.release();
-        node.setPointerCapture(carried.pointer);
-        carried.ghost = ghostOf(carried.element, carried.images.length);
-        mark(carried.images, true);
-      }
-      carried.ghost.style.translate = `${x - carried.x}px ${y - carried.y}px`;
+      const [dx, dy] = [x - carried.x, y - carried.y];
+      if (carried.ghost === null && !isLifted(carried, dx, dy)) return;
+      carried.at = { x, y };
+      carried.ghost ??= lift(carried);
+      carried.ghost.style.translate = `${dx}px ${dy}px`;
       handlers.over(placeAt(x, y));
-      scrollAtEdges(y);
+    }
+
+    /** For as long as something is carried: a pointer that rests at an edge goes on scrolling. */
+    function scrollAtEdges(before: number): void {
+      requestAnimationFrame((now) => {
+        if (!carried?.ghost) return;
+        const { x, y } = carried.at;
+        const towards = y < EDGE ? -1 : y > window.innerHeight - EDGE ? 1 : 0;
+        if (towards !== 0) {
+          window.scrollBy(0, (towards * SPEED * (now - before)) / 1000);
+          handlers.over(placeAt(x, y));
+        }
+        scrollAtEdges(now);
+      });
+    }
+
+    /** The Escape key puts back what is carried; letting go does nothing then. */
+    function key(event: KeyboardEvent): void {
+      if (event.key !== 'Escape' || !carried?.ghost) return;
+      event.preventDefault();
+      event.stopPropagation();
+      putBack(carried);
+      carried.cancelled = true;
+    }
+
+    /** A finger that carries does not scroll. */
+    function touch(event: TouchEvent): void {
+      if (carried !== null && (carried.holding || carried.ghost)) event.preventDefault();
     }
 
     function up(event: PointerEvent): void {
       if (carried === null || event.pointerId !== carried.pointer) return;
-      const { images, ghost, holding } = carried;
+      const { images, ghost, holding, cancelled } = carried;
       release();
-      if (ghost === null && !holding) return;
+      if (ghost === null && !holding && !cancelled) return;
       swallowClick(node);
       if (ghost === null) return;
       const group = placeAt(event.clientX, event.clientY);
@@ -79,11 +127,16 @@ export function carryImages(handlers: Handlers): (node: HTMLElement) => () => vo
 
     function release(): void {
       if (carried === null) return;
+      putBack(carried);
+      carried = null;
+    }
+
+    function putBack(carried: Carried): void {
       clearTimeout(carried.timer);
       carried.ghost?.remove();
+      carried.ghost = null;
       mark(carried.images, false);
       if (carried.holding) handlers.release();
-      carried = null;
       handlers.over(null);
     }
 
@@ -95,13 +148,20 @@ export function carryImages(handlers: Handlers): (node: HTMLElement) => () => vo
       }
     }
 
-    return listen(node, {
+    const stop = listen(node, {
       down,
       move,
       up,
       cancel: release,
       blocksMenu: () => carried !== null,
     });
+    window.addEventListener('keydown', key, { capture: true });
+    node.addEventListener('touchmove', touch, { passive: false });
+    return () => {
+      stop();
+      window.removeEventListener('keydown', key, { capture: true });
+      node.removeEventListener('touchmove', touch);
+    };
   };
 }
 
@@ -132,9 +192,4 @@ function ghostOf(element: HTMLElement, count: number): HTMLElement {
   Object.assign(ghost.style, place);
   document.body.append(ghost);
   return ghost;
-}
-
-function scrollAtEdges(y: number): void {
-  if (y < EDGE) window.scrollBy(0, -12);
-  else if (y > window.innerHeight - EDGE) window.scrollBy(0, 12);
 }

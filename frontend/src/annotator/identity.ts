@@ -1,5 +1,5 @@
 /** Who the annotator is to the server: a random key per link, which may be taken to another device. */
-import type { CampaignForAnnotators } from '../api/types';
+import type { CampaignForAnnotators, Handout } from '../api/types';
 import type { Arrival } from './arrival';
 import { note, noted, storageWorks, unnote } from './notes';
 
@@ -66,6 +66,10 @@ export interface Finished {
   readonly again?: boolean | null | undefined;
   /** Whether the link sends people back; where to stays with the tab (wayback.ts). */
   readonly returns?: boolean;
+  /** All codes of this person, the newest first; not known of those kept by an older page. */
+  readonly codes?: Handout['codes'] | undefined;
+  /** Another assignment was begun since: it comes first. */
+  readonly underway?: boolean;
 }
 
 /** Where the code of a finished assignment is noted. */

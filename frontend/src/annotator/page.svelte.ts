@@ -18,8 +18,8 @@ import type { Arrival } from './arrival';
 import { Board } from './board.svelte';
 import { dropDraft, type SaveState } from './drafts';
 import { Ending } from './ending.svelte';
-import { noteFinished } from './finished';
-import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
+import { noteFinished, noteUnderway, shownFirst } from './finished';
+import { finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { Painter } from './painter';
 import type { Phase } from './phase';
@@ -30,7 +30,6 @@ import { isPassing, PASSING, passwordProblem, refusalOf, STARTS_OVER } from './r
 import { withRetries } from './retry';
 import { sentenceOf } from './sentences';
 import { GONE, SharedWork } from './shared-work.svelte';
-import { noted } from './notes';
 import { type Notice, t } from './texts';
 import { notedWayBack, noteWayBack } from './wayback';
 import { rememberWords } from './words';
@@ -43,6 +42,8 @@ export class Page {
   secondsSpent = $state(0);
   /** For grids beyond the assignment's own, once one was taken on. */
   bonus: Handout['bonus'] = $state.raw(null);
+  /** How many sets the last answer made it, once one was sent from this page. */
+  sentSets = $state(0);
   /** Something that happened which the annotator should know about. */
   notice: Notice | null = $state.raw(null);
   submitting = $state(false);
@@ -97,7 +98,7 @@ export class Page {
       return;
     }
     settleKey(this.place, true);
-    const finished = noted<Finished>(this.doneKey);
+    const finished = shownFirst(this.doneKey);
     const back = notedWayBack(this.place);
     // The server says whether somebody is still stopped, and where they go from a new tab.
     if (finished && !finished.stopped && !(finished.returns && back === null)) {
@@ -186,6 +187,7 @@ export class Page {
     try {
       const body = board.answer();
       const reply = await this.deliver({ lease: board.subject.id, key: randomId(), body });
+      if (reply) this.sentSets = this.answered;
       void rememberWords(this.place, body.descriptions ?? []);
       await this.leave(reply ? null : { key: 'moved_on' }, reply?.next);
     } catch (error) {
@@ -352,6 +354,7 @@ export class Page {
     this.answered = session.answered;
     this.target = session.target;
     this.secondsSpent = session.seconds_spent;
+    noteUnderway(this.doneKey);
     const lease = session.next?.lease;
     if (lease && early?.images) this.painter.expect(lease.id, early.images);
   }

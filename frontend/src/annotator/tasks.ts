@@ -1,7 +1,7 @@
 /** What all kinds of task do with the keyboard. */
 import { tick } from 'svelte';
 import type { Board } from './board.svelte';
-import { type Grouping, LEFT } from './grouping';
+import type { Grouping } from './grouping';
 import { commandOf, focusedImage, imageOf, isTyping, neighbour } from './keys';
 import type { Large } from './large.svelte';
 import type { Submission } from './submission';
@@ -113,8 +113,9 @@ export class TaskKeys {
         this.large.show(image, true);
         break;
       case 'group':
-        if (focused !== null && board.selected.size === 0) next = this.nextAfter(focused);
+        if (focused !== null) next = board.nextAfter(focused);
         board.sendTo(command.group, this.by === 'mouse' ? this.pointed : focused);
+        if (focused !== null && board.groupOf(focused) !== command.group) next = image;
         break;
       case 'move':
         return image !== null && moveFocus(this.root(), image, command.key);
@@ -127,17 +128,6 @@ export class TaskKeys {
   private get pointed(): number | null {
     const image = imageAt(mouse);
     return image === this.done ? null : image;
-  }
-
-  /** The next image that is in no group, from this one on and then from the first. */
-  private nextAfter(image: number): number {
-    const { board } = this.props();
-    const { images } = board.current;
-    const at = images.indexOf(image);
-    const isLeft = (other: number) =>
-      board.groupOf(other) === LEFT && !board.painted.reported.has(other);
-    const others = [...images.slice(at + 1), ...images.slice(0, at)];
-    return board.hasSeveral ? image : (others.find(isLeft) ?? image);
   }
 
   /** After images moved: keeps the focus on the one that had it. */
@@ -157,11 +147,22 @@ export function moveFocus(
   image: number,
   key: Parameters<typeof neighbour>[1],
 ): boolean {
-  const tiles = [...root.querySelectorAll<HTMLElement>('[data-image]')];
+  // Gaps count as places, but cannot have the focus.
+  const tiles = [...root.querySelectorAll<HTMLElement>('[data-image], [data-gap]')];
   const from = tiles.findIndex((tile) => tile.dataset['image'] === String(image));
   const around = tiles[from]?.closest<HTMLElement>('.grid, .images');
   if (!around) return false;
   const columns = getComputedStyle(around).gridTemplateColumns.split(' ').length;
-  tiles[neighbour(from, key, columns, tiles.length, isRightToLeft())]?.focus();
+  const step = (index: number, by: typeof key) =>
+    neighbour(index, by, columns, tiles.length, isRightToLeft());
+  let to = step(from, key);
+  const on = isRightToLeft() ? ['ArrowLeft', 'ArrowRight'] : ['ArrowRight', 'ArrowLeft'];
+  const further = key === 'Home' ? on[0] : key === 'End' ? on[1] : key;
+  while (tiles[to]?.dataset['image'] === undefined) {
+    const next = step(to, further as typeof key);
+    if (next === to) return true;
+    to = next;
+  }
+  tiles[to]?.focus();
   return true;
 }
