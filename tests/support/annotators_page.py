@@ -48,7 +48,7 @@ def no_errors_on_the_page() -> Iterator[None]:
     """Failing inside Playwright's own callback would end its connection."""
     errors.clear()
     yield
-    assert errors == []
+    assert errors == [], errors
 
 
 def visit(context: BrowserContext, link: str) -> Page:

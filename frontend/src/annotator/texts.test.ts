@@ -87,8 +87,8 @@ describe('the components', () => {
   it('use every text, and no other', () => {
     const all = [...Object.values(sources), ...Object.values(specs)].join('\n');
     const known = Object.keys(catalogues['en']!).filter((key) => key !== 'language');
-    // `practice_good` and its like are put together; the frame of the page has `noscript`.
-    const built = /^practice_(good|bad|over)(_text)?$|^noscript$/;
+    // `practice_good` and its like are put together; the server writes `noscript` and `bad_link_…`.
+    const built = /^practice_(good|bad|over)(_text)?$|^noscript$|^bad_link_/;
     const isUsed = (key: string) => all.includes(`'${key}'`) || all.includes(`"${key}"`);
     const unused = known.filter((key) => !built.test(key) && !isUsed(key));
     expect(unused).toEqual([]);
