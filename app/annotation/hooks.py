@@ -28,7 +28,8 @@ class Offers:
     """What an annotator may do next, and has earned.
 
     more: extra grids; bonus: for those done; behind a link also earned_cents, None for nothing,
-    whether its terms allow another assignment, and where it sends the person.
+    whether its terms allow another assignment, where it sends the person, and whether it is sure
+    who they are (not because an address says so, which anybody can type).
     """
 
     more: MoreOut | None = None
@@ -36,6 +37,7 @@ class Offers:
     earned_cents: int | None = None
     may_take_on: bool | None = None
     return_address: str | None = None
+    is_known: bool = False
 
 
 # An assignment is completed, or got another answer afterwards. The caller holds its row lock.

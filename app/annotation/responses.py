@@ -82,11 +82,13 @@ def handout_out(session: Session, who: AnnotatorSession, handout: leases.Handout
         earned_cents=offers.earned_cents,
         again=_may_go_on(session, who, handout, offers.may_take_on),
         return_address=offers.return_address,
-        codes=_codes(session, who) if has_ended else [],
+        codes=_codes(session, who) if has_ended and offers.is_known else [],
     )
 
 
 def _codes(session: Session, who: AnnotatorSession) -> list[CodeOut]:
+    if who.settings.completion != "code":
+        return []
     codes = sessions.codes_of(session, who.annotator)
     return [CodeOut(code=code, answered=answered) for code, answered in codes]
 

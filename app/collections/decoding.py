@@ -12,7 +12,7 @@ import zlib
 import PIL.Image
 from PIL.Image import Transpose
 
-from app.collections.grey_levels import STRIP_PIXELS, GreyLevels, NoRange, grey_levels_of
+from app.collections.grey_levels import STRIP_PIXELS, NoRange, grey_levels_of
 from app.collections.image_headers import TooMuch, check_head, format_of, orientation_of
 from app.core.errors import LikewiseError
 
@@ -133,18 +133,15 @@ def _reduced(picture: PIL.Image.Image, edge: int) -> PIL.Image.Image:
     has_alpha = "A" in picture.getbands() or "transparency" in picture.info
     mode = "RGBA" if has_alpha else "RGB"
     levels = grey_levels_of(picture)
-    factor = max(picture.size) // edge
-    if factor < 2:
-        return _with_8_bits(picture, levels).convert(mode)
+    factor = max(1, max(picture.size) // edge)
+    if factor == 1 and levels is None:
+        return picture.convert(mode)
     width, height = (-(-length // factor) for length in picture.size)
     small = PIL.Image.new(mode, (width, height))
     step = factor * max(STRIP_PIXELS // (picture.width * factor), 1)
     for top in range(0, picture.height, step):
         strip = picture.crop((0, top, picture.width, min(top + step, picture.height)))
-        coloured = _with_8_bits(strip, levels).convert(mode)
-        small.paste(coloured.reduce(factor), (0, top // factor))
+        # Numbers of 64 bits stand for grey levels in between, so this is done a strip at a time.
+        coloured = (strip if levels is None else levels.reduced(strip)).convert(mode)
+        small.paste(coloured.reduce(factor) if factor > 1 else coloured, (0, top // factor))
     return small
-
-
-def _with_8_bits(strip: PIL.Image.Image, levels: GreyLevels | None) -> PIL.Image.Image:
-    return strip if levels is None else levels.reduced(strip)

@@ -24,7 +24,7 @@ from app.recruitment.channels.paid import Paid
 from app.recruitment.costs import cost_of_bonus
 from app.recruitment.models import Recruitment, Submission
 from app.recruitment.parameters import return_address
-from app.recruitment.settings import LinkSettings, settings_model
+from app.recruitment.settings import LinkSettings, link_settings, settings_model
 
 
 def more_of(session: Session, who: AnnotatorSession) -> MoreOut | None:
@@ -181,4 +181,5 @@ def offers_of(session: Session, who: AnnotatorSession, status: str) -> hooks.Off
         payables.earned_cents(session, assignment),
         link_entry.may_take_on(session, link, who.annotator),
         parameters.address_at_end(session, link, assignment, status),
+        is_known=not link_settings(link.settings).person,
     )

@@ -1,11 +1,10 @@
-// The application reads one manifest of both builds (vite.config.ts).
+// The application reads one manifest of all builds (vite.config.ts). Written last, so that a build
+// that failed has none. The preview has a copy of the annotators' page; that page's own entry counts.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const build = new URL('../../app/static/build/', import.meta.url);
-const [all, annotators] = ['manifest.json', 'manifest-annotators.json'].map(
-  (name) => new URL(name, build),
-);
-const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
-const joined = { ...read(all), ...read(annotators) };
-writeFileSync(all, JSON.stringify(joined, null, 2));
-rmSync(annotators);
+const names = ['requesters.json', 'preview.json', 'annotators.json'];
+const parts = names.map((name) => new URL(name, build));
+const joined = Object.assign({}, ...parts.map((part) => JSON.parse(readFileSync(part, 'utf8'))));
+writeFileSync(new URL('manifest.json', build), JSON.stringify(joined, null, 2));
+for (const part of parts) rmSync(part);

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
 from app.collections.decoding import RejectedImage, decode
+from app.collections.grey_levels import STRIP_PIXELS
 from app.collections.images import prepare_image
 from testbed.builders import a_png, an_account, sign_in
 from tests.app.test_collections import a_collection_id, upload
@@ -108,3 +110,19 @@ def test_a_picture_without_a_range_is_refused_by_name(
     assert (rejected["filename"], rejected["code"]) == ("scan.tif", "no_range")
     assert words in rejected["reason"]
     assert [file["filename"] for file in report["added"]] == ["good.png"]
+
+
+def test_a_picture_that_is_not_made_smaller_needs_little_more_than_its_own_memory() -> None:
+    """Numbers of 64 bits stand for its values only a strip at a time."""
+    side = 2200
+    values = np.arange(side * side, dtype=np.uint32).reshape(side, side) // 100
+    data = a_file(values.astype(np.uint16), "PNG")
+    shown(a_file((4095 * RAMP).astype(np.uint16), "PNG"))
+    tracemalloc.start()
+    try:
+        pixels = shown(data, edge=side)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert pixels.shape[:2] == (side, side)
+    assert most < 30 * STRIP_PIXELS + pixels.nbytes

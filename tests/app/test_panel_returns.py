@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
 from app.annotation.models import Annotator, Assignment
+from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.recruitment.models import Recruitment
@@ -239,3 +240,15 @@ def test_a_plus_in_an_address_is_a_plus(client: TestClient, campaign: Campaign) 
     client.post(f"{links_of(campaign)}/{link['id']}/stop")
     sent = arrive(client, link, "survey_code=ada+1@example.org").json()
     assert sent["return_address"] == f"{SITE}/?code=ada%2B1%40example.org"
+
+
+def test_codes_are_listed_to_those_whom_no_address_names(client: TestClient, owner: Any) -> None:
+    """Anybody can type another person's ID into an address."""
+    del owner
+    account = _account(client)
+    plain = a_campaign(account, budget=40, grids_per_assignment=1)
+    done = answer(client, token_of(come(client, annotator_link(plain, ""))), 1)
+    assert done["codes"] == [{"code": done["completion_code"], "answered": 1}]
+    panel = a_campaign(account, budget=40, grids_per_assignment=1)
+    link = a_panel_link(client, panel, sona(SITE))
+    assert answer(client, token_of(arrive(client, link, "survey_code=77")), 1)["codes"] == []

@@ -160,3 +160,23 @@ def test_from_the_words_one_can_go_back_to_sorting(browser: Browser, web: System
     expect(page.locator(".ask")).to_have_count(0)
     expect(page.locator(".faded")).to_have_count(0)
     expect(page.locator("button[data-group='0']")).to_be_visible()
+
+
+def test_in_bins_a_tap_after_the_words_chooses_an_image_as_before(
+    browser: Browser, web: System
+) -> None:
+    words = {"descriptions": "required"}
+    campaign = a_campaign(kind="bins", grid_size=12, budget=4, annotation=words)
+    page = at_work(browser, link_of(campaign, web), **PHONE)
+    person = Person(page, "touch", kind_of)
+    first, other = page.locator(TILES).all()[:2]
+    for tile in (first, other):
+        person.press(tile)
+    person.press(page.locator("button[data-group='0']"))
+    person.submit()
+    expect(page.locator(".ask input")).to_be_focused()
+    person.press(page.get_by_role("button", name="Keep sorting"))
+    expect(page.get_by_test_id("submit")).to_be_focused()
+    person.press(page.locator(f".images {TILES}").first)
+    expect(page.locator(f"{TILES}[aria-pressed='true']")).to_have_count(1)
+    expect(person.bin(0).locator(TILES)).to_have_count(2)

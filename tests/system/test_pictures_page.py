@@ -195,3 +195,18 @@ def test_an_answer_leaves_out_the_one_picture_that_was_not_shown(
     groups = dict(zip(images_of(answer), answer.groups or [], strict=True))
     assert groups.pop(unseen) == -1
     assert set(groups.values()) == {0}
+
+
+def test_a_lost_picture_is_asked_about_before_an_untouched_set_is(
+    browser: Browser, web: System
+) -> None:
+    page = a_page_without_one_picture(a_newcomer(browser), a_short_campaign("select"), web)
+    page.get_by_test_id("submit").click()
+    question = page.locator(".confirm")
+    expect(question).to_contain_text("Submit without seeing every picture?")
+    page.get_by_test_id("submit-leftovers").click()
+    expect(question).to_contain_text("Do none of these images show it?")
+    assert stored() == []
+    page.get_by_test_id("submit-leftovers").click()
+    expect(page.get_by_test_id("progress")).to_contain_text("1 of", timeout=SLOW)
+    assert len(stored()) == 1

@@ -24,7 +24,8 @@ export class Drawing {
     this.images = [];
     if (cancelled || images.length === 0) return;
     const { board } = this;
-    if (this.paints) board.put(images, board.active!);
+    if (this.paints && board.active !== null) board.put(images, board.active);
+    else if (this.paints) return;
     else board.choose(new Set([...board.selected, ...images]));
   }
 

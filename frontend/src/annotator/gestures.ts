@@ -58,7 +58,13 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
       }, HOLD);
     }
 
+    /** A finger moves a page that fingers have magnified, in any direction. */
+    const magnified = (): boolean => (visualViewport?.scale ?? 1) > 1.05;
+    const adapt = (): void => void (node.style.touchAction = magnified() ? 'auto' : '');
+    visualViewport?.addEventListener('resize', adapt);
+
     function move(event: PointerEvent): void {
+      if (event.pointerType !== 'mouse' && magnified()) return;
       if (press === null || event.pointerId !== press.pointer || holding) return;
       if (press.drawing === null && !begins(press, event)) return;
       clearTimeout(timer);
@@ -150,7 +156,7 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
       holding = false;
     }
 
-    return listen(node, {
+    const stop = listen(node, {
       down,
       move,
       up,
@@ -158,5 +164,9 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
       // Holding an image is a gesture on touch screens; the menu would cover it.
       blocksMenu: () => press !== null && !press.mouse,
     });
+    return () => {
+      visualViewport?.removeEventListener('resize', adapt);
+      stop();
+    };
   };
 }

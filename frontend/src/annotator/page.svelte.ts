@@ -19,7 +19,7 @@ import { Board } from './board.svelte';
 import { dropDraft, type SaveState } from './drafts';
 import { Ending } from './ending.svelte';
 import { noteFinished, noteUnderway, shownFirst } from './finished';
-import { finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
+import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
 import { Painter } from './painter';
 import type { Phase } from './phase';
@@ -30,6 +30,7 @@ import { isPassing, PASSING, passwordProblem, refusalOf, STARTS_OVER } from './r
 import { withRetries } from './retry';
 import { sentenceOf } from './sentences';
 import { GONE, SharedWork } from './shared-work.svelte';
+import { noted } from './notes';
 import { type Notice, t } from './texts';
 import { notedWayBack, noteWayBack } from './wayback';
 import { rememberWords } from './words';
@@ -205,7 +206,15 @@ export class Page {
     const lease = this.phase.board.subject.id;
     this.shared.close();
     await this.attempt(async () => {
-      await this.call((token) => api.returnLease(token, lease, why));
+      try {
+        await this.call((token) => api.returnLease(token, lease, why));
+      } catch (error) {
+        // The last one was skipped in another tab.
+        if (!(error instanceof ApiError && error.code === 'no_more_skips')) throw error;
+        this.shared.reopen();
+        this.notice = { key: 'no_more_skips' };
+        return;
+      }
       await this.leave();
     });
   }
@@ -404,6 +413,11 @@ export class Page {
     if (isNothingNew) this.notice = { key: 'nothing_text' };
     const back = noteWayBack(this.place, handout.return_address ?? null);
     this.phase = { name: 'done', finished, stopped, back };
+  }
+
+  /** What this browser's person finished here the last time. */
+  get finished(): Finished | null {
+    return this.isOnPlatform ? null : noted<Finished>(this.doneKey);
   }
 
   private get doneKey(): string {

@@ -11,6 +11,8 @@ export class Painted {
   /** Images whose own address brought no picture. */
   private refused: Selection = $state.raw(NOTHING);
   private isOver = $state(false);
+  /** Images whose last request failed. */
+  private readonly due = new Set<number>();
   private readonly missing = $derived.by(() =>
     this.images.filter((image) => !this.shown.has(image) && !this.reported.has(image)),
   );
@@ -29,9 +31,9 @@ export class Painted {
     return this.images.filter((image) => this.reported.has(image) || !this.shown.has(image));
   }
 
-  /** Whether another request for this picture makes sense. */
-  isRefused(image: number): boolean {
-    return this.refused.has(image) && !this.shown.has(image);
+  /** Whether to ask for this picture once more; not while the last request is under way. */
+  isDue(image: number): boolean {
+    return this.due.delete(image) && !this.shown.has(image);
   }
 
   note(image: number): void {
@@ -39,6 +41,7 @@ export class Painted {
   }
 
   refuse(image: number): void {
+    this.due.add(image);
     if (!this.refused.has(image)) this.refused = new Set([...this.refused, image]);
   }
 

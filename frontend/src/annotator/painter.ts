@@ -86,7 +86,7 @@ export async function recover(board: Board, isAt: () => boolean): Promise<void> 
     // The fragment makes it another address to the page, and the same one to the server.
     board.pictures = board.pictures.map((address, k) => {
       const { image, url } = board.subject.images[k]!;
-      return board.painted.isRefused(image) ? `${url}#${attempt}` : address;
+      return board.painted.isDue(image) ? `${url}#${attempt}` : address;
     });
   }
 }

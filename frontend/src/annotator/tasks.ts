@@ -113,9 +113,11 @@ export class TaskKeys {
         this.large.show(image, true);
         break;
       case 'group':
-        if (focused !== null) next = board.nextAfter(focused);
+        // In bins, where images leave their place, the focus never goes along.
+        if (image !== null && (focused !== null || board.active === null))
+          next = board.nextAfter(image);
         board.sendTo(command.group, this.by === 'mouse' ? this.pointed : focused);
-        if (focused !== null && board.groupOf(focused) !== command.group) next = image;
+        if (image !== null && board.groupOf(image) !== command.group) next = image;
         break;
       case 'move':
         return image !== null && moveFocus(this.root(), image, command.key);
