@@ -113,7 +113,7 @@ def practise(person: Person) -> None:
     person.submit()
     expect(page.get_by_role("heading", name="Not quite")).to_be_visible(timeout=SLOW)
     expect(page.locator(".frame")).to_have_count(len(images))
-    expect(page.locator(".frame.group-yes")).to_have_count(len(red))
+    expect(page.locator(".frame[style*='solid']")).to_have_count(len(red))
     # Those judged otherwise are the only ones that are not faint.
     expect(page.locator(f"{TILES}:not(.agrees)")).to_have_count(len(red) + 1)
     expect(person.tile(wrong)).to_have_accessible_name(
