@@ -28,7 +28,7 @@ from tests.support.person import SLOW, TILES
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
 Scheme = Literal["light", "dark"]
-# The whole square is transparent, or beside the picture.
+# The whole square is transparent, or what is next to the picture in it.
 BEHIND = {
     "white": {(255, 255, 255)},
     "grey": {(128, 128, 128)},
