@@ -149,6 +149,7 @@ def main() -> None:
         "app.main:served_heavy",
         factory=True,
         uds=options.socket,
+        http="httptools",
         ws="none",
         access_log=False,
         # The web server adds its own headers to every response.

@@ -16,9 +16,9 @@ import resource
 from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar
 
-import h11
+from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 # The time limit for headers, from the start of the connection or the first byte of a later request.
@@ -26,6 +26,9 @@ HEADER_SECONDS = 15.0
 # A client that reads less than this in the given time while a response waits has gone, or is an
 # attacker.
 PACE_SECONDS, PACE_BYTES = 20.0, 20 * 1024
+# Maximum of bytes without a piece of a body or the end of a request: headers, trailers and what
+# else the parser keeps until it is whole.
+MOST_HEAD_BYTES = 16 * 1024
 # Maximum number of requests, and of their bytes, that may arrive before the response to an earlier
 # one is complete. Browsers send none.
 MOST_AHEAD, MOST_BYTES_AHEAD = 8, 16 * 1024
@@ -63,8 +66,13 @@ def is_believed(address: str, proxies: list[str] | str) -> bool:
         return not address
 
 
-class LimitedProtocol(H11Protocol):
-    """The HTTP/1.1 protocol of one connection, within the limits above."""
+class _Refused(Exception):
+    """Stops the parser: the client must not go on like this."""
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """The HTTP/1.1 protocol of one connection, within the limits above. Requests that name no host,
+    or several (RFC 9112, 3.2), and versions other than 1.0 and 1.1 are refused."""
 
     most_connections: ClassVar[int] = MOST_CONNECTIONS
     most_of_address: ClassVar[int] = MOST_OF_ADDRESS
@@ -84,6 +92,13 @@ class LimitedProtocol(H11Protocol):
         self._pace: asyncio.TimerHandle | None = None
         self._unread = 0
         self._address = ""
+        # The request that the application is at work on; `cycle` is the one that was read last.
+        self._active: RequestResponseCycle | None = None
+        self._is_in_body = False
+        self._has_progress = False
+        self._head_bytes = 0
+        self._is_ahead = False
+        self._ahead_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -105,39 +120,100 @@ class LimitedProtocol(H11Protocol):
         for timer in (self._patience, self._pace):
             if timer is not None:
                 timer.cancel()
+        self._disconnect()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         # The time limit does not apply to the rest of a body whose response was sent before it
         # arrived.
-        if self._patience is None and self in self._waiting and self._awaits_request():
+        if self._patience is None and not self._is_in_body and self in self._waiting:
             self._wait_for_headers()
+        self._has_progress = False
         super().data_received(data)
-        if self._is_too_far_ahead():
+        if self.transport.is_closing():
+            return
+        self._head_bytes = 0 if self._has_progress else self._head_bytes + len(data)
+        if self._is_ahead and self._is_busy:
+            self._ahead_bytes += len(data)
+        if self._head_bytes > MOST_HEAD_BYTES or self._ahead_bytes > MOST_BYTES_AHEAD:
+            self.send_400_response("The headers are too long.")
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what arrived, and close the connection. The application, if it is at work on an
+        earlier request, finds the client disconnected: there is one response, not two."""
+        has_begun = self._is_busy and self._active is not None and self._active.response_started
+        self._disconnect()
+        if has_begun:
             self.transport.abort()
+        else:
+            super().send_400_response(msg)
 
-    def _is_too_far_ahead(self) -> bool:
-        """Whether more requests wait behind the current one than any client needs. Each would be
-        answered, and its response kept, although the client may never read it."""
-        if self.conn.their_state is not h11.DONE:
-            return False
-        ahead, _ = self.conn.trailing_data
-        return len(ahead) > MOST_BYTES_AHEAD or ahead.count(b" HTTP/1.") > MOST_AHEAD
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_ahead = self._is_busy
+        if not self._is_ahead:
+            self._ahead_bytes = 0
 
-    def handle_events(self) -> None:
-        before = self.cycle
-        super().handle_events()
-        if self.cycle is not before:
-            self._waiting.pop(self, None)
-            self._stop_waiting()
+    def on_headers_complete(self) -> None:
+        self._check_head()
+        super().on_headers_complete()
+        # What follows the body is no part of the headers.
+        self.headers = []
+        self._has_progress = self._is_in_body = True
+        self._waiting.pop(self, None)
+        self._stop_waiting()
+
+    def on_body(self, body: bytes) -> None:
+        self._has_progress = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._has_progress, self._is_in_body = True, False
+        super().on_message_complete()
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def on_response_complete(self) -> None:
-        # Put it last among the connections that may be closed.
-        self._waiting[self] = None
+        if not self.pipeline:
+            # Put it last among the connections that may be closed.
+            self._waiting[self] = None
         super().on_response_complete()
         # What was written is small enough to be buffered, so the client may never have read it.
         if self._pace is None and self.transport.get_write_buffer_size():
             self._watch_pace()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._active = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        # The parser drops what may follow.
+        self.cycle.keep_alive = False
+        super()._unsupported_upgrade_warning()
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._active is not None and not self._active.response_complete
+
+    def _check_head(self) -> None:
+        """Refuse what would be read in different ways by different servers."""
+        version = self.parser.get_http_version()
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if hosts > 1 or (version == "1.1" and hosts == 0) or version not in ("1.0", "1.1"):
+            raise _Refused
+        if size > MOST_HEAD_BYTES or len(self.pipeline) >= MOST_AHEAD:
+            raise _Refused
+
+    def _disconnect(self) -> None:
+        """Tell the application, for every request that it has not yet responded to."""
+        for cycle in (self._active, *(cycle for cycle, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -161,9 +237,6 @@ class LimitedProtocol(H11Protocol):
             self.transport.abort()
         elif left:
             self._watch_pace()
-
-    def _awaits_request(self) -> bool:
-        return self.conn.their_state is h11.IDLE
 
     def _wait_for_headers(self) -> None:
         self._patience = self.loop.call_later(HEADER_SECONDS, self._give_up)

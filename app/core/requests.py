@@ -9,7 +9,6 @@ import re
 import time
 from uuid import uuid4
 
-from h11 import LocalProtocolError
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,32 +52,19 @@ class Requests:
         # unexpected errors, which runs after this, uses the id too.
         request_id.set(identity)
         started = time.perf_counter()
-        status, seconds, is_over = 500, None, False
+        status, seconds = 500, None
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status, seconds, is_over
+            nonlocal status, seconds
             if message["type"] == "http.response.start":
                 status, seconds = message["status"], time.perf_counter() - started
                 MutableHeaders(scope=message)[HEADER] = identity
-                is_over = not await _has_begun(send, message)
-            elif not is_over:
-                await send(message)
+            await send(message)
 
         try:
             await self.app(scope, receive, send_with_id)
         finally:
             _note(scope, status, time.perf_counter() - started if seconds is None else seconds)
-
-
-async def _has_begun(send: Send, message: Message) -> bool:
-    """Begin a response. False if the server has responded by itself and closes the connection,
-    because what followed the request was not HTTP while the application was at work."""
-    try:
-        await send(message)
-    except LocalProtocolError as error:
-        logger.info("a response came too late, the server has rejected the request body: %s", error)
-        return False
-    return True
 
 
 def _note(scope: Scope, status: int, seconds: float) -> None:

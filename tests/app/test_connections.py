@@ -1,18 +1,14 @@
 """Connections that say nothing, say it slowly, or do not listen, in the web server itself."""
 
-import asyncio
 import logging
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from app.core import connections
 from app.core.connections import (
@@ -23,7 +19,7 @@ from app.core.connections import (
     allow_descriptors,
     is_believed,
 )
-from likewise.embedded import free_port
+from tests.support.web_server import a_connection, is_closed, served, until
 
 SHORT = 0.6
 LARGE = 8 * 2**20
@@ -40,50 +36,10 @@ async def an_application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-@contextmanager
-def served(**options: Any) -> Iterator[int]:
-    port = free_port()
-    config = uvicorn.Config(
-        an_application, port=port, http=LimitedProtocol, lifespan="off", log_config=None,
-        timeout_keep_alive=30, **options,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=asyncio.run, args=(server.serve(),))
-    thread.start()
-    until(lambda: server.started)
-    try:
-        yield port
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join()
-
-
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEADER_SECONDS", SHORT)
     monkeypatch.setattr(connections, "PACE_SECONDS", SHORT)
-
-
-def until(true: Callable[[], bool], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def a_connection(port: int, own: str = "127.0.0.1") -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(own, 0))
-
-
-def is_closed(connection: socket.socket) -> bool:
-    """Whether the other side has closed it; reads what lies there."""
-    connection.setblocking(False)
-    try:
-        return connection.recv(2**16) == b""
-    except BlockingIOError:
-        return False
-    except ConnectionError:
-        return True
 
 
 def asked(connection: socket.socket) -> bytes:
@@ -97,7 +53,7 @@ def asked(connection: socket.socket) -> bytes:
 
 def test_who_says_nothing_or_dawdles_over_headers_is_not_waited_for() -> None:
     with (
-        served() as port,
+        served(an_application) as port,
         closing(a_connection(port)) as silent,
         closing(a_connection(port)) as slow,
     ):
@@ -117,7 +73,7 @@ def test_who_says_nothing_or_dawdles_over_headers_is_not_waited_for() -> None:
 
 
 def test_an_idle_connection_may_ask_again_but_not_dawdle() -> None:
-    with served() as port, closing(a_connection(port)) as connection:
+    with served(an_application) as port, closing(a_connection(port)) as connection:
         assert b"200 OK" in asked(connection)
         time.sleep(2 * SHORT)
         assert not is_closed(connection)
@@ -131,7 +87,7 @@ def test_newcomers_are_served_while_others_hold_all_connections(
 ) -> None:
     monkeypatch.setattr(connections, "HEADER_SECONDS", 60.0)
     monkeypatch.setattr(LimitedProtocol, "most_connections", 20)
-    with served() as port:
+    with served(an_application) as port:
         others = [a_connection(port) for _ in range(60)]
         until(lambda: sum(map(is_closed, others)) >= 40)
         for _ in range(10):
@@ -148,7 +104,7 @@ def test_one_address_does_not_take_the_connections_of_another(
 ) -> None:
     monkeypatch.setattr(LimitedProtocol, "most_of_address", 5)
     monkeypatch.setattr(connections, "HEADER_SECONDS", 60.0)
-    with served(forwarded_allow_ips="10.0.0.1") as port:
+    with served(an_application, forwarded_allow_ips="10.0.0.1") as port:
         quiet = a_connection(port, "127.0.0.1")
         assert b"200 OK" in asked(quiet)
         greedy = [a_connection(port, "127.0.0.2") for _ in range(30)]
@@ -158,7 +114,7 @@ def test_one_address_does_not_take_the_connections_of_another(
         for connection in [quiet, *greedy]:
             connection.close()
     # A proxy's connections are everybody's.
-    with served(forwarded_allow_ips="127.0.0.0/8") as port:
+    with served(an_application, forwarded_allow_ips="127.0.0.0/8") as port:
         many = [a_connection(port, "127.0.0.2") for _ in range(30)]
         assert all(b"200 OK" in asked(connection) for connection in many)
         for connection in many:
@@ -168,7 +124,7 @@ def test_one_address_does_not_take_the_connections_of_another(
 def test_who_does_not_read_is_given_up_and_who_reads_gets_it_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with served() as port:
+    with served(an_application) as port:
         with closing(a_connection(port)) as deaf:
             deaf.sendall(b"GET /large HTTP/1.1\r\nHost: here\r\n\r\n")
             deaf.settimeout(20)
@@ -187,7 +143,7 @@ def test_who_does_not_read_is_given_up_and_who_reads_gets_it_whole(
 
 def test_a_few_requests_may_be_sent_ahead_of_their_replies_and_no_more() -> None:
     request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
-    with served() as port:
+    with served(an_application) as port:
         with closing(a_connection(port)) as patient:
             patient.sendall((1 + MOST_AHEAD) * request)
             replies = b""
@@ -206,7 +162,7 @@ def test_rubbish_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None
     logger = logging.getLogger("uvicorn.error")
     logger.addFilter(few)
     try:
-        with served() as port:
+        with served(an_application) as port:
             for _ in range(40):
                 with closing(a_connection(port)) as connection:
                     connection.sendall(b"\x00\x01rubbish\r\n\r\n")
