@@ -21,6 +21,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[Any, ...]
 _MISSING = object()
+_CURSOR = "likewise.prepared_cursor"
 _DIALECT: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
 
@@ -130,9 +131,7 @@ class _Part:
 
 
 def _run(connection: Connection, text: str, values: dict[str, object]) -> list[Row]:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    cursor = driver.cursor()
+    cursor = _cursor_of(connection)
     try:
         cursor.execute(text.encode(), values)
         # Not its description, which takes longer to make than the rows.
@@ -143,3 +142,14 @@ def _run(connection: Connection, text: str, values: dict[str, object]) -> list[R
         # connection that is lost leaves the pool.
         connection._handle_dbapi_exception(error, text, None, None, None)
         raise
+
+
+def _cursor_of(connection: Connection) -> psycopg.Cursor[Row]:
+    """Return the cursor for prepared statements of a connection. A new one would look up how each
+    column of each result is read; this one knows after the first."""
+    cursor: psycopg.Cursor[Row] | None = connection.info.get(_CURSOR)
+    if cursor is None or cursor.closed:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        cursor = connection.info[_CURSOR] = driver.cursor()
+    return cursor

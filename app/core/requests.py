@@ -7,11 +7,11 @@ people.
 import logging
 import re
 import time
-from uuid import uuid4
 
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uuid_utils import uuid4
 
 from app.core.logs import REQUESTS, request_id
 
