@@ -1,11 +1,10 @@
 """Clicks, strokes, boxes, swipes and digits on a grid, and how many of them it takes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, CDPSession, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from bench.actions import ARRANGEMENTS, Action, Screen, by_keys, by_strokes
 from testbed.builders import a_campaign
@@ -21,6 +20,7 @@ from tests.support.annotators_page import (
     stored,
     web_settings,
 )
+from tests.support.fingers import Fingers
 from tests.support.person import SLOW, TILES, Person
 
 __all__ = ["no_errors_on_the_page", "web_settings"]
@@ -104,8 +104,8 @@ def test_holding_with_a_finger_shows_the_image_and_does_nothing_else(
     browser: Browser, link: str
 ) -> None:
     page = at_work(browser, link, **PHONE)
-    finger = Finger(page)
-    finger.down(*centre(page, 1))
+    finger = Fingers(page)
+    finger.down(centre(page, 1))
     expect(page.locator(".large img")).to_be_visible()
     finger.up()
     expect(page.locator(".large img")).to_have_count(0)
@@ -177,7 +177,7 @@ def test_a_box_is_drawn_with_shift_and_shows_what_it_holds(browser: Browser, lin
 def test_a_sideways_swipe_colours_and_a_vertical_one_scrolls(browser: Browser, link: str) -> None:
     phone = {**PHONE, "viewport": {"width": 360, "height": 560}}
     page = at_work(browser, link, **phone)
-    finger = Finger(page)
+    finger = Fingers(page)
     finger.swipe(centre(page, 0), centre(page, 2))
     assert groups(page) == put(g1=[0, 1, 2])
     assert page.evaluate("scrollY") == 0
@@ -186,31 +186,6 @@ def test_a_sideways_swipe_colours_and_a_vertical_one_scrolls(browser: Browser, l
     assert page.evaluate("scrollY") > 50
     assert groups(page) == put(g1=[0, 1, 2])
     expect(page.locator(SELECTED)).to_have_count(0)
-
-
-class Finger:
-    """Touches as the browser gets them from a screen, so that it scrolls where it would."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.session: CDPSession = page.context.new_cdp_session(page)
-
-    def swipe(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        self.down(*start)
-        for k in range(1, 11):
-            x, y = (a + (b - a) * k / 10 for a, b in zip(start, end, strict=True))
-            self._send("touchMove", [{"x": x, "y": y}])
-            self.page.wait_for_timeout(16)
-        self.up()
-
-    def down(self, x: float, y: float) -> None:
-        self._send("touchStart", [{"x": x, "y": y}])
-
-    def up(self) -> None:
-        self._send("touchEnd", [])
-
-    def _send(self, event: str, points: list[dict[str, Any]]) -> None:
-        self.session.send("Input.dispatchTouchEvent", {"type": event, "touchPoints": points})
 
 
 # --- digits ----------------------------------------------------------------------------------

@@ -1,8 +1,21 @@
 /** The large view: as long as an image is held or hovered, or opened by a key until closed. */
 import type { Board } from './board.svelte';
+import { watchLoupes } from './loupe';
+import { note, noted } from './notes';
 
 const HOVER = 700;
 const LINGER = 400;
+
+const SETTING = 'large-on-hover';
+
+/** Whether resting the mouse on an image shows it: a setting of this browser. */
+export function showsOnHover(): boolean {
+  return noted<boolean>(SETTING) ?? true;
+}
+
+export function setShowsOnHover(on: boolean): void {
+  note(SETTING, on);
+}
 
 export class Large {
   image: number | null = $state(null);
@@ -33,13 +46,21 @@ export class Large {
     return was;
   }
 
-  /** Svelte attachment: resting the mouse on an image shows it, on the other side of the grid. */
-  readonly onHover = (node: HTMLElement): (() => void) => {
+  /** Svelte attachment: what pointers do to see images large, except holding them. */
+  readonly byPointer = (node: HTMLElement): (() => void) => {
+    const open = (image: number) => this.show(image, true);
+    const stopping = [watchLoupes(node, () => void this.hide(), open), this.hover(node)];
+    return () => stopping.forEach((stop) => stop());
+  };
+
+  /** Resting the mouse on an image shows it, on the other side of the grid. */
+  private hover(node: HTMLElement): () => void {
     /** What the mouse was last on; a click there is no wish to see it large. */
     let last: HTMLElement | null = null;
     // A move, not just being over: a grid that comes up under a resting mouse was not pointed at.
     const move = (event: PointerEvent) => {
       if ((this.stays && this.image !== null) || event.pointerType !== 'mouse') return;
+      if (!showsOnHover()) return;
       const target = event.target as Element;
       // The view stays for as long as it takes to move onto it (WCAG 2.2, 1.4.13).
       if (target.closest('.large')) return clearTimeout(this.timer);
@@ -62,7 +83,7 @@ export class Large {
       node.removeEventListener('pointerleave', off);
       node.removeEventListener('pointerdown', off);
     };
-  };
+  }
 
   private showBeside(tile: HTMLElement, node: HTMLElement): void {
     const [inner, outer] = [tile.getBoundingClientRect(), node.getBoundingClientRect()];

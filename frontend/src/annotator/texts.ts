@@ -62,6 +62,10 @@ export function list(items: readonly string[]): string {
   return new Intl.ListFormat(texts.language).format(items);
 }
 
+export function percent(part: number): string {
+  return new Intl.NumberFormat(texts.language, { style: 'percent' }).format(part);
+}
+
 export function money(cents: number, currency: string): string {
   return new Intl.NumberFormat(texts.language, { style: 'currency', currency }).format(cents / 100);
 }
