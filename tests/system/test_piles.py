@@ -21,7 +21,7 @@ from tests.support.annotators_page import (
     web_settings,
 )
 from tests.support.axe import violations
-from tests.support.person import TILES, Person, Way
+from tests.support.person import SLOW, TILES, Person, Way
 
 __all__ = ["no_errors_on_the_page", "web_settings"]
 pytestmark = pytest.mark.browser
@@ -107,12 +107,15 @@ def test_a_pile_opens_and_gives_the_focus_back(browser: Browser, web: System, wa
         assert int(chosen.get_attribute("data-group") or "") + 1 == group
 
 
-def test_piles_are_where_there_are_groups_of_ones_own(browser: Browser, web: System) -> None:
+def test_groups_with_images_have_piles(browser: Browser, web: System) -> None:
     page = sorted_grid(browser, web)
     expect(page.locator("[data-pile]")).to_have_count(3)
     expect(page.locator("[data-pile='0'] img")).to_have_count(4)
     page.get_by_title("Clear all").click()
     expect(page.locator("[data-pile]")).to_have_count(0)
+
+
+def test_classes_are_no_piles(browser: Browser, web: System) -> None:
     campaign = a_campaign(
         kind="classify", strategy="neucrowd", classes=["red", "green"], grid_size=12, budget=4
     )
@@ -167,7 +170,11 @@ def test_by_keyboard_alone_a_group_is_split_merged_and_sent(browser: Browser, we
     )
     assert members(page, 4) == second | set(halves[:2])
     expect(page.locator("[data-description='3']")).to_have_value("second")
+    # Undone after a reload, too.
+    page.reload()
+    expect(page.locator("[data-description='3']")).to_have_value("second", timeout=SLOW)
     page.keyboard.press("Control+z")
+    expect(pile(page, 2)).to_be_visible()
     assert members(page, 2) == second
     expect(page.locator("[data-description='3']")).to_have_value("")
     page.keyboard.press("Control+Shift+z")
@@ -227,7 +234,7 @@ def test_no_group_is_left_for_a_new_one(browser: Browser, web: System) -> None:
 def test_the_group_that_went_into_another_is_not_the_chosen_one(
     browser: Browser, web: System
 ) -> None:
-    page = sorted_grid(browser, web, **PHONE)
+    page = sorted_grid(browser, web, "touch", **PHONE)
     page.locator("button[data-group='2']").tap()
     pile(page, 3).tap()
     act(page, "Group 1, ").tap()
