@@ -210,6 +210,54 @@ def test_escape_puts_back_what_is_carried(browser: Browser, web: System) -> None
     expect(person.bin(2).locator(TILES)).to_have_count(2)
 
 
+def test_a_box_is_drawn_from_an_empty_place_or_with_shift(browser: Browser, web: System) -> None:
+    page = at_work(browser, link_of(bins(grid_size=16), web))
+    person = Person(page, "mouse", kind_of)
+    images = person.images()
+    selected = page.locator("[data-tray] .tile.selected")
+    # From the room around the images to the middle of the sixth one, and back to the first.
+    space = page.locator("[data-tray] .space").bounding_box()
+    assert space is not None
+    page.mouse.move(space["x"] + 1, space["y"] + 1)
+    page.mouse.down()
+    page.mouse.move(*centre(person.tile(images[5])), steps=4)
+    expect(page.locator(".marquee")).to_be_visible()
+    grown = selected.count()
+    assert grown > 2
+    page.mouse.move(*centre(person.tile(images[0])), steps=4)
+    expect(selected).to_have_count(1)
+    page.mouse.move(*centre(person.tile(images[1])), steps=4)
+    page.mouse.up()
+    expect(page.locator(".marquee")).to_have_count(0)
+    expect(selected).to_have_count(2)
+    expect(page.get_by_test_id("announcement")).to_have_text("2 images selected")
+    page.keyboard.press("1")
+    expect(person.bin(0).locator(TILES)).to_have_count(2)
+    # With Shift from an image, which is not carried then; into a bin by hand.
+    page.keyboard.down("Shift")
+    page.mouse.move(*centre(person.tile(images[2])))
+    page.mouse.down()
+    page.mouse.move(*centre(person.tile(images[3])), steps=4)
+    expect(page.locator(".ghost")).to_have_count(0)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    expect(selected).to_have_count(2)
+    person.drag(person.tile(images[2]), person.bin(2))
+    expect(person.bin(2).locator(TILES)).to_have_count(2)
+    # Esc gives a box up, and a drag without a key carries.
+    page.mouse.move(space["x"] + space["width"] - 1, space["y"] + space["height"] - 1)
+    page.mouse.down()
+    page.mouse.move(*centre(person.tile(images[-6])), steps=4)
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    expect(page.locator(".tile.selected, .marquee")).to_have_count(0)
+    person.drag(person.tile(images[4]), person.bin(1))
+    expect(person.bin(1).locator(TILES)).to_have_count(1)
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    expect(person.bin(2).locator(TILES)).to_have_count(0)
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_text_at_twice_its_size_does_not_crush_the_bins(
     browser: Browser, web: System, width: int, height: int

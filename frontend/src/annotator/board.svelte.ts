@@ -7,6 +7,7 @@ import { type Draft, type Grouping, LEFT, type Missing } from './grouping';
 import type { IconName } from './icons';
 import type { Look, Mark } from './looks';
 import { Painted } from './painted.svelte';
+import { lend } from './piles';
 import { extended, type Selection, toggled } from './selection';
 import { type Key, list, t } from './texts';
 import { Trace, type Untimed } from './trace';
@@ -189,6 +190,13 @@ export class Board {
   /** All images that are in no group, into this one. */
   rest(group: number): void {
     this.put(this.seenOf(grouping.imagesOf(this.current, LEFT)), group);
+  }
+
+  /** All images of a group, into another one: in one step, its words included. */
+  merge(from: number, into: number): void {
+    this.put(grouping.imagesOf(this.current, from), into);
+    this.change(lend(this.current, from, into), '', 'd', into);
+    if (this.active === from) this.active = into;
   }
 
   escape(focused: number | null): void {

@@ -185,3 +185,25 @@ describe('a stroke', () => {
     expect(drawing.of(17)).toBe(true);
   });
 });
+
+describe('piles', () => {
+  it('become one in one step, which is recorded as images that were put, and described', () => {
+    const board = aBoard('grid');
+    board.put([17], 0);
+    board.put([4, 99], 1);
+    board.describe(1, 'red');
+    board.active = 1;
+    board.merge(1, 0);
+    expect(board.current.groups).toEqual([0, 0, 0, -1]);
+    expect(board.active).toBe(0);
+    expect(board.announcement).toBe('2 images moved to Group 1. 1 image left.');
+    const events = board.answer().trace!.map((event) => (event as unknown[]).slice(1));
+    expect(events.slice(-2)).toEqual([
+      ['p', 0, 1, 2],
+      ['d', 0],
+    ]);
+    board.undo();
+    expect(board.current.groups).toEqual([0, 1, 1, -1]);
+    expect(board.current.descriptions.slice(0, 2)).toEqual(['', 'red']);
+  });
+});

@@ -40,9 +40,9 @@ export function resumeFrom(
   const base = local.base ?? { groups: local.groups.map(() => -1), descriptions: [] };
   const joined = merge(base, local, stored);
   // Mostly it was this browser that saved last, and only did not hear of it: steps can be undone.
-  const { past = [], future = [] } = local;
+  const { past = [], future = [], lent = [] } = local;
   const mine = joined.groups.every((group, k) => group === local.groups[k]);
-  return { draft: mine ? { ...joined, past, future } : joined, version, elapsed, trace };
+  return { draft: mine ? { ...joined, past, future, lent } : joined, version, elapsed, trace };
 }
 
 /** Whether the server may lack something of this draft. */
@@ -189,7 +189,7 @@ export class DraftSaver {
   private keepLocally(): void {
     if (this.latest === null) return;
     const { draft, elapsed, trace } = this.latest;
-    const { groups, descriptions, past = [], future = [] } = draft;
+    const { groups, descriptions, past = [], future = [], lent = [] } = draft;
     const kept: LocalDraft = {
       lease: this.options.lease,
       version: this.version,
@@ -199,6 +199,7 @@ export class DraftSaver {
       descriptions,
       past,
       future,
+      lent,
       trace: [...trace],
     };
     void remember(draftKey(this.options.place), kept);

@@ -46,7 +46,7 @@ export function carryImages(handlers: Handlers): (node: HTMLElement) => () => vo
 
     function down(event: PointerEvent): void {
       const element = closest(event.target, '[data-image]');
-      if (element === null || event.button !== 0 || carried !== null) return;
+      if (element === null || event.button !== 0 || carried !== null || isHeld(event)) return;
       const image = Number(element.dataset['image']);
       const { pointerId: pointer, clientX: x, clientY: y } = event;
       const byTouch = event.pointerType === 'touch';
@@ -163,6 +163,11 @@ export function carryImages(handlers: Handlers): (node: HTMLElement) => () => vo
       node.removeEventListener('touchmove', touch);
     };
   };
+}
+
+/** With such a key, the mouse draws a box. */
+export function isHeld({ pointerType, shiftKey, ctrlKey, metaKey }: PointerEvent): boolean {
+  return pointerType === 'mouse' && (shiftKey || ctrlKey || metaKey);
 }
 
 function closest(target: EventTarget | null, selector: string): HTMLElement | null {

@@ -6,6 +6,8 @@ import { listen, swallowClick } from './pointers';
 import { boxBetween, entry, inner, touches } from './selection';
 
 export interface GridGestures {
+  /** Whether a press begins anything here; without it, each does. */
+  takes?(event: PointerEvent, tile: HTMLElement | null): boolean;
   /** Whether a drag of the mouse is a stroke; with Shift or Ctrl it is always a box. */
   paints(): boolean;
   /** The images under a stroke or a box so far, in the order in which they were reached. */
@@ -50,6 +52,7 @@ export function gridGestures(gestures: GridGestures): (node: HTMLElement) => () 
       const { clientX: x, clientY: y, pointerId: pointer } = event;
       const mouse = event.pointerType === 'mouse';
       const tile = tileOf(event.target);
+      if (gestures.takes?.(event, tile) === false) return;
       press = { x, y, pointer, mouse, tile, drawing: null, box: null };
       if (tile === null || mouse) return;
       timer = setTimeout(() => {

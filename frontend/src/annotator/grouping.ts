@@ -6,6 +6,14 @@
 /** Group number of an image that is in no group. */
 export const LEFT = -1;
 
+/** Words that a group took over in one step, with the groups around it: they go when it is undone. */
+export interface Lent {
+  readonly before: readonly number[];
+  readonly after: readonly number[];
+  readonly group: number;
+  readonly text: string;
+}
+
 export interface Grouping {
   /** The grid's images, as the lease names them. */
   readonly images: readonly number[];
@@ -18,6 +26,7 @@ export interface Grouping {
   /** Earlier and undone values of `groups`; the nearest one is last. */
   readonly past: readonly (readonly number[])[];
   readonly future: readonly (readonly number[])[];
+  readonly lent: readonly Lent[];
 }
 
 export interface Draft {
@@ -26,6 +35,7 @@ export interface Draft {
   /** Steps to undo and redo; drafts from the server have none. */
   readonly past?: readonly (readonly number[])[];
   readonly future?: readonly (readonly number[])[];
+  readonly lent?: readonly Lent[];
 }
 
 export function emptyGrouping(
@@ -40,6 +50,7 @@ export function emptyGrouping(
     descriptions: Array.from({ length: maxGroups }, () => ''),
     past: [],
     future: [],
+    lent: [],
   };
 }
 
@@ -58,7 +69,14 @@ export function fromDraft(
   const descriptions = empty.descriptions.map((_, group) => draft.descriptions[group] ?? '');
   const past = draft.past?.filter(fits) ?? [];
   const future = draft.future?.filter(fits) ?? [];
-  return { ...empty, groups: [...draft.groups], descriptions, past, future };
+  return {
+    ...empty,
+    groups: [...draft.groups],
+    descriptions,
+    past,
+    future,
+    lent: draft.lent ?? [],
+  };
 }
 
 export function groupOf(grouping: Grouping, image: number): number {
@@ -110,14 +128,16 @@ export function undo(grouping: Grouping): Grouping {
   const groups = grouping.past.at(-1);
   if (groups === undefined) return grouping;
   const future = [...grouping.future, grouping.groups];
-  return { ...grouping, groups, past: grouping.past.slice(0, -1), future };
+  const descriptions = withoutLent(grouping, groups);
+  return { ...grouping, groups, descriptions, past: grouping.past.slice(0, -1), future };
 }
 
 export function redo(grouping: Grouping): Grouping {
   const groups = grouping.future.at(-1);
   if (groups === undefined) return grouping;
   const past = [...grouping.past, grouping.groups];
-  return { ...grouping, groups, past, future: grouping.future.slice(0, -1) };
+  const descriptions = withLent(grouping, groups);
+  return { ...grouping, groups, descriptions, past, future: grouping.future.slice(0, -1) };
 }
 
 /** What another window or device made of the same grid, as a step that can be undone. */
@@ -171,6 +191,24 @@ export function toAnswer(grouping: Grouping): {
 }
 
 const MOST_STEPS = 200;
+
+/** Descriptions once the groups are back to these: what was written since stays. */
+function withoutLent({ groups, descriptions, lent }: Grouping, next: readonly number[]) {
+  const step = lent.findLast((one) => same(one.before, next) && same(one.after, groups));
+  return step && descriptions[step.group] === step.text
+    ? descriptions.with(step.group, '')
+    : descriptions;
+}
+
+function withLent({ groups, descriptions, lent }: Grouping, next: readonly number[]) {
+  const step = lent.findLast((one) => same(one.before, groups) && same(one.after, next));
+  return step && !descriptions[step.group]?.trim()
+    ? descriptions.with(step.group, step.text)
+    : descriptions;
+}
+
+const same = (one: readonly number[], other: readonly number[]): boolean =>
+  String(one) === String(other);
 
 function changed(grouping: Grouping, groups: readonly number[]): Grouping {
   const past = [...grouping.past, grouping.groups].slice(-MOST_STEPS);

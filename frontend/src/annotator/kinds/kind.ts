@@ -23,6 +23,7 @@ export interface Words {
   readonly paint: Key | null;
   readonly box: Key | null;
   readonly submit: Key | null;
+  readonly pile?: Key;
   /** About the frames that show a known answer. */
   readonly frames: Key;
   readonly warning: Key;

@@ -16,7 +16,6 @@ export const kind: Kind = {
     digits: 'key_digits_bins',
     rest: null,
     paint: null,
-    box: null,
   },
   example: { ...ROUND_OR_CORNERS, text: 'example_text_bins', inBins: true },
 };
