@@ -84,7 +84,7 @@ class AnnotationSettings(BaseModel):
         max_length=200,
         title="Image descriptions from attribute",
         description="Screen readers read this collection attribute with the image's number, for "
-        "example “Image 3: a red barn in snow”. Nobody sees it. A description can influence "
+        "example “Image 3: a red barn in snow”. It is not shown. A description can influence "
         "answers or give them away: describe what is visible, not what you ask about.",
     )
     text_language: str = Field(

@@ -17,7 +17,7 @@ from app.collections.models import Collection
 from app.collections.tables import apply_table
 from app.core.database import transaction
 from app.core.errors import InvalidInput
-from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
+from testbed.builders import COLOURS, a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 
 LONG = "barn " * 100
@@ -26,8 +26,9 @@ SEEN = {"alt_text_attribute": "seen"}
 
 def a_described_collection(owner: Account, n: int = 30) -> Collection:
     """Every image but the first is described; the second at length."""
-    lines = ["filename,colour,seen", "image-000.png,red,", f'image-001.png,blue,"{LONG}"']
-    lines += [f"image-{k:03d}.png,{'red' if k % 2 else 'blue'},Image of {k}." for k in range(2, n)]
+    texts = ["", f'"{LONG}"', *(f"Image of {k}." for k in range(2, n))]
+    lines = ["filename,colour,feature_0,seen"]
+    lines += [f"image-{k:03d}.png,{COLOURS[k % 3]},{k},{text}" for k, text in enumerate(texts)]
     return a_collection(owner, n, "\n".join(lines).encode())
 
 
