@@ -10,7 +10,7 @@ describe('names of classes', () => {
     expect(withName(german, CLASSES, 1, ' ').classes).toEqual([]);
   });
 
-  it('are given anew when there are other classes', () => {
+  it('start empty when there are other classes', () => {
     const german = { ...emptyTranslation(), classes: ['Katze'] };
     expect(namesFor(german, CLASSES)).toEqual(['', '']);
     expect(withName(german, CLASSES, 0, 'Katze').classes).toEqual(['Katze', '']);
