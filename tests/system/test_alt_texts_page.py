@@ -14,10 +14,9 @@ from testbed.system import System
 from tests.app.test_alt_texts import SEEN, a_described_campaign, remove
 from tests.support.accessibility_tree import spoken
 from tests.support.annotators_page import (
-    DESK,
     link_of,
     no_errors_on_the_page,
-    visit,
+    opened,
 )
 from tests.support.axe import violations
 from tests.support.kinds import PLANS
@@ -29,7 +28,7 @@ READY = {**SEEN, "show_instructions": False}
 
 
 def a_page(browser: Browser, web: System, campaign: Campaign, locale: str = "en") -> Page:
-    page = visit(browser.new_context(**DESK, locale=locale), link_of(campaign, web))
+    page = opened(browser, link_of(campaign, web), locale=locale)
     expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
     return page
 

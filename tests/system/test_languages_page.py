@@ -20,9 +20,9 @@ from tests.support.annotators_page import (
     finish,
     link_of,
     no_errors_on_the_page,
+    opened,
     sort_some,
     stored,
-    visit,
 )
 from tests.support.axe import violations
 from tests.support.kinds import PLANS
@@ -43,7 +43,7 @@ TEXTS: dict[str, Any] = {
 def a_page(
     browser: Browser, web: System, campaign: Campaign, locale: str, size: dict[str, Any] = DESK
 ) -> Page:
-    return visit(browser.new_context(**size, locale=locale), link_of(campaign, web))
+    return opened(browser, link_of(campaign, web), **size, locale=locale)
 
 
 def written(element: Locator) -> tuple[str | None, str | None]:
@@ -236,11 +236,9 @@ def test_the_wizard_saves_translations(browser: Browser, web: System) -> None:
     page.get_by_label("Image descriptions from attribute").select_option("colour")
 
     def saved() -> bool:
-        annotation = reloaded(draft.id).annotation
+        annotation: dict[str, Any] = reloaded(draft.id).annotation
         translations = annotation["translations"]
-        return (
-            annotation["alt_text_attribute"] == "colour"
-            and translations.get("de", {}).get("question") == "Was?"
-        )
+        question = translations.get("de", {}).get("question")
+        return (annotation["alt_text_attribute"], question) == ("colour", "Was?")
 
     wait_until("the translation", saved)
