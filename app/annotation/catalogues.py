@@ -4,13 +4,16 @@ A text is a string with {placeholders}, or has one string for each plural form (
 """
 
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from app.campaigns.annotation_settings import AnnotationSettings
+from app.core.languages import Direction, direction_of, first_accepted, own_name
+
 FOLDER = Path(__file__).parent.parent / "messages"
 DEFAULT = "en"
-RIGHT_TO_LEFT = frozenset({"ar"})
 
 
 @lru_cache
@@ -21,23 +24,55 @@ def catalogues() -> dict[str, dict[str, Any]]:
 
 
 def choose_language(asked: str, campaign: str, accepted: str) -> str:
-    """Return the language of a page: the one that the annotator requested, otherwise the
+    """Return the language of buttons and hints: the one that the annotator requested, otherwise the
     campaign's, otherwise the first that the browser accepts (`accepted` is its Accept-Language
     header)."""
     if asked in catalogues():
         return asked
     if campaign in catalogues():
         return campaign
-    return next((code for code in _by_weight(accepted) if code in catalogues()), DEFAULT)
+    return first_accepted(accepted, catalogues()) or DEFAULT
 
 
-def _by_weight(accepted: str) -> list[str]:
-    weighted: list[tuple[float, str]] = []
-    for part in accepted.split(","):
-        tag, _, parameters = part.strip().partition(";")
-        try:
-            weight = float(parameters.strip().removeprefix("q=") or 1)
-        except ValueError:
-            weight = 0.0
-        weighted.append((-weight, tag.split("-")[0].lower()))
-    return [tag for weight, tag in sorted(weighted, key=lambda pair: pair[0]) if weight < 0]
+@dataclass(frozen=True)
+class PageLanguage:
+    """The languages of one annotator's page.
+
+    interface: the language of buttons and hints
+    reading: the one in which the annotator reads the requester's texts, where they are translated
+    """
+
+    interface: str
+    reading: str
+
+    @property
+    def direction(self) -> Direction:
+        return direction_of(self.interface)
+
+
+def page_language(asked: str, settings: AnnotationSettings, accepted: str) -> PageLanguage:
+    """Return the languages of an annotator's page. Buttons and hints follow the requester's texts
+    where the page is translated into their language."""
+    if asked in choices_of(settings):
+        reading: str | None = asked
+    elif settings.language != "auto":
+        reading = settings.language
+    else:
+        reading = first_accepted(accepted, _readable(settings))
+    interface = choose_language(reading or "", settings.language, accepted)
+    return PageLanguage(interface, reading or interface)
+
+
+def choices_of(settings: AnnotationSettings) -> dict[str, str]:
+    """Return the languages that an annotator can choose, by code, with their own names."""
+    others = sorted({*settings.translations, settings.text_language} - {"", *catalogues()})
+    own = {code: str(texts["language"]) for code, texts in catalogues().items()}
+    return own | {code: own_name(code) for code in others}
+
+
+def _readable(settings: AnnotationSettings) -> set[str]:
+    """Return the languages in which there is something to choose from: those of the requester's
+    texts, if all are known."""
+    if settings.translations and settings.text_language:
+        return {*settings.translations, settings.text_language}
+    return {*settings.translations, *catalogues()}

@@ -1,6 +1,7 @@
 """Consent: every agreement is to one text, which is kept as it was; a changed text is asked again.
 
-The versions of a campaign's text are numbered in the order in which somebody first agreed to them.
+The versions of a campaign's text, translations included, are numbered in the order in which
+somebody first agreed to them.
 """
 
 import hashlib
@@ -32,20 +33,29 @@ def key_of(text: str) -> str:
 
 
 def is_asked(settings: AnnotationSettings, annotator: Annotator) -> bool:
-    """Return whether the annotator has yet to agree to the campaign's text."""
-    return bool(settings.consent.strip()) and annotator.consented_to != key_of(settings.consent)
+    """Return whether the annotator has yet to agree to the campaign's text, in any language."""
+    return bool(settings.consent.strip()) and annotator.consented_to not in _texts_by_key(settings)
+
+
+def _texts_by_key(settings: AnnotationSettings) -> dict[str, str]:
+    """Return the campaign's text and its translations."""
+    translated = (translation.consent for translation in settings.translations.values())
+    texts = [settings.consent, *(text for text in translated if text.strip())]
+    return {key_of(text): text for text in texts}
 
 
 def agree(
     session: Session, settings: AnnotationSettings, annotator: Annotator, shown: str | None
 ) -> None:
-    """Record that the annotator agreed to the campaign's text. `shown` is the key of the text that
-    their page shows, if it says so. Raises ConsentChanged if that is another one."""
-    key = key_of(settings.consent)
-    if shown not in (None, key):
+    """Record that the annotator agreed to the campaign's text. `shown` is the key of the text or
+    translation that their page shows, if it says so. Raises ConsentChanged if that is another
+    one."""
+    key = key_of(settings.consent) if shown is None else shown
+    text = _texts_by_key(settings).get(key)
+    if text is None:
         raise ConsentChanged("The consent text has changed. Please read it again.")
     now = datetime.now(UTC)
-    text_id = _text(session, annotator.campaign_id, key, settings.consent)
+    text_id = _text(session, annotator.campaign_id, key, text)
     row = {"annotator_id": annotator.id, "consent_text_id": text_id, "agreed_at": now}
     session.execute(insert(ConsentAgreement).values(row).on_conflict_do_nothing())
     annotator.consented_at, annotator.consented_to = now, key

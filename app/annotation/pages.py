@@ -8,11 +8,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from app.accounts.routes import SignedIn
-from app.annotation.catalogues import RIGHT_TO_LEFT, catalogues, choose_language
+from app.annotation.catalogues import catalogues, choices_of, choose_language, page_language
 from app.annotation.preview import preview_of
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
+from app.core.languages import direction_of
 from app.core.problems import error_page
 from app.core.web import AnnotatorsSession, templates
 
@@ -31,9 +32,10 @@ def preview_page(
     """Show the annotators' page with a few random grids to try. Nothing is stored. `at=work` skips
     what comes before the grids."""
     campaign = get_campaign(session, account, campaign_id)
-    shown = preview_of(session, campaign, whole=at == "start")
+    page = page_context(request, campaign, lang)
+    shown = preview_of(session, campaign, page["reading"], whole=at == "start")
     context = {
-        **page_context(request, campaign, lang),
+        **page,
         "link": f"preview-{campaign.id}",
         "preview": shown.model_dump(mode="json"),
     }
@@ -51,7 +53,7 @@ def problem_page(request: Request, status: int, code: str, detail: str) -> Respo
     language = choose_language(asked, "", accepted)
     context = {
         "language": language,
-        "direction": "rtl" if language in RIGHT_TO_LEFT else "ltr",
+        "direction": direction_of(language),
         "messages": catalogues()[language],
         "is_unknown": status == HTTPStatus.NOT_FOUND,
         "is_ours": status >= HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -68,12 +70,13 @@ def problem_page(request: Request, status: int, code: str, detail: str) -> Respo
 
 def page_context(request: Request, campaign: Campaign, lang: str) -> dict[str, Any]:
     """Return what the template of the annotators' page needs."""
-    wanted = annotation_of(campaign.annotation).language
-    language = choose_language(lang, wanted, request.headers.get("accept-language", ""))
+    settings = annotation_of(campaign.annotation)
+    chosen = page_language(lang, settings, request.headers.get("accept-language", ""))
     return {
         "campaign": campaign,
-        "language": language,
-        "direction": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        "messages": catalogues()[language],
-        "languages": {code: texts["language"] for code, texts in catalogues().items()},
+        "language": chosen.interface,
+        "reading": chosen.reading,
+        "direction": chosen.direction,
+        "messages": catalogues()[chosen.interface],
+        "languages": choices_of(settings),
     }

@@ -26,8 +26,11 @@ class Preview(BaseModel):
     target: int
 
 
-def preview_of(session: Session, campaign: Campaign, *, whole: bool = True) -> Preview:
-    """Return a preview. With `whole`, it includes what comes before the grids.
+def preview_of(
+    session: Session, campaign: Campaign, language: str, *, whole: bool = True
+) -> Preview:
+    """Return a preview for people who read a language. With `whole`, it includes what comes before
+    the grids.
 
     Raises Conflict if the collection is too small for a grid.
     """
@@ -42,7 +45,7 @@ def preview_of(session: Session, campaign: Campaign, *, whole: bool = True) -> P
     rng = np.random.default_rng(campaign.seed)
     grids = random_grids(N_GRIDS, campaign.grid_size, collection.n_images, rng)
     return Preview(
-        campaign=for_annotators(campaign),
+        campaign=for_annotators(campaign, language),
         stages=stages,
         questions={place: shown_questions(settings.questions(place)) for place in PLACES},
         grids=[leased_images(session, campaign, [int(k) for k in grid]) for grid in grids],

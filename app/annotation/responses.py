@@ -24,10 +24,14 @@ N_COLOURS = 10
 
 
 def session_out(
-    session: Session, who: AnnotatorSession, ways_out: dict[str, HandIn] | None = None
+    session: Session,
+    who: AnnotatorSession,
+    ways_out: dict[str, HandIn] | None = None,
+    language: str = "",
 ) -> SessionOut:
     """Return an opened session, with the first grid if work can begin. `ways_out` has `hand_in`,
-    `declined` and `screened_out` of SessionOut."""
+    `declined` and `screened_out` of SessionOut; `language` is the one that the annotator reads."""
+    pay = hooks.pay_of(session, who.assignment)
     state = stage_out(session, who)
     ready = state.stage == "work"
     handout = handout_out(session, who, leases.lease_next_grid(session, who)) if ready else None
@@ -38,7 +42,7 @@ def session_out(
             "token": sessions.token_of(who),
             "channel": who.assignment.channel,
             **(ways_out or {}),
-            "campaign": for_annotators(who.campaign, hooks.pay_of(session, who.assignment)),
+            "campaign": for_annotators(who.campaign, language, pay),
             "answered": answered,
             "target": target,
             "seconds_spent": sessions.seconds_spent(session, who.assignment),

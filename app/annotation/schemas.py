@@ -15,6 +15,17 @@ Description = Annotated[str, Field(max_length=500)]
 Groups = Annotated[list[StrictInt], Field(max_length=100)]
 
 
+# The language of the requester's texts, where they are translated.
+Reading = Annotated[
+    str,
+    Field(
+        max_length=20,
+        description="The language (BCP 47) in which the annotator reads the question and the "
+        "other texts of the requester, where they are translated; empty: as they were written.",
+    ),
+]
+
+
 class OpenSession(BaseModel):
     link: str = Field(max_length=500)
     annotator_key: str = Field(min_length=16, max_length=128)
@@ -26,11 +37,31 @@ class OpenSession(BaseModel):
         description="The part of the page's address after the “?”, from which the link keeps the "
         "parameters that its requester chose.",
     )
+    language: Reading = ""
+
+
+class TextLanguage(BaseModel):
+    """The attributes `lang` and `dir` of a text's element. `lang` is null if the language is not
+    known."""
+
+    lang: str | None
+    dir: Literal["ltr", "rtl", "auto"]
+
+
+class TextLanguages(BaseModel):
+    """In which language each of the requester's texts is."""
+
+    question: TextLanguage
+    consent: TextLanguage
+    instructions: TextLanguage
+    thanks: TextLanguage
+    screen_out: TextLanguage
 
 
 class CampaignForAnnotators(BaseModel):
-    """What annotators see of a campaign. The requester's texts are safe HTML; the page uses its own
-    text if one is empty. `consent_key` recognises the consent text. `interface` is how the page
+    """What annotators see of a campaign. The requester's texts are safe HTML, in the annotator's
+    language where they are translated (`languages`); the page uses its own text if one is empty.
+    `consent_key` recognises the consent text as it is shown. `interface` is how the page
     lets people answer; several kinds may have the same. Groups of `select` are votes: 0 yes, 1 no,
     2 unsure. Groups of `classify` are numbers of `classes`, and -1 if the annotator can't tell.
     Groups of `labels` are bit masks: bit `k` is set if the image has label `k` of `classes`."""
@@ -51,6 +82,7 @@ class CampaignForAnnotators(BaseModel):
     instructions_html: str
     thanks_html: str
     screen_out_html: str
+    languages: TextLanguages
     completion: Literal["code", "none"]
     completion_url: str
     reward_cents: int
@@ -124,6 +156,11 @@ class LeasedImage(BaseModel):
     image: int
     url: str
     large_url: str
+    alt_text: str = Field(
+        default="",
+        description="What the image shows, for people who use screen readers; empty if the "
+        "requester gives no description.",
+    )
 
 
 class DraftOut(BaseModel):
@@ -212,13 +249,14 @@ class AnswerIn(BaseModel):
 
 class Device(BaseModel):
     """The size of the page in CSS pixels, pixels per CSS pixel, the main pointer, and the page's
-    language."""
+    language. `question_language` is that of the question as it was shown, empty if not known."""
 
     width: StrictInt = Field(ge=0, le=100_000)
     height: StrictInt = Field(ge=0, le=100_000)
     ratio: float = Field(ge=0, le=100)
     pointer: Literal["fine", "coarse", "none"]
     language: str = Field(max_length=20)
+    question_language: str = Field(default="", max_length=20, pattern="^[A-Za-z-]*$")
 
 
 class AnswerOut(BaseModel):

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
-from app.campaigns.annotation_settings import AnnotationSettings
+from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context
@@ -35,13 +35,13 @@ async def _sent(request: Request) -> dict[str, Any]:
     values: dict[str, Any] = {name: str(value) for name, value in form.items()}
     values["measures"] = [str(measure) for measure in form.getlist("measures")]
     values["show_instructions"] = "show_instructions" in form
-    for name in ("questions_before", "questions_after"):
+    for name in ("questions_before", "questions_after", "translations"):
         if name in values:
-            values[name] = _list_of(values[name])
+            values[name] = _json_of(values[name])
     return values
 
 
-def _list_of(text: str) -> Any:
+def _json_of(text: str) -> Any:
     """Return the JSON that a form sent. What is no JSON stays as it is, to be refused and shown
     again."""
     try:
@@ -122,7 +122,25 @@ def _page(
         "needs_known_value": kind_of(campaign).needs_known_value,
         "attributes": attribute_names(session, collection),
         "n_known": session.scalar(listed) or 0,
+        "own_texts": _own_texts(campaign),
+        "asked_in": _asked_in(campaign),
     }
     status = error.status if error else 200
     template = "campaigns/annotation.html"
     return templates.TemplateResponse(request, template, context, status_code=status)
+
+
+def _own_texts(campaign: Campaign) -> dict[str, Any]:
+    """Return what can be translated, in the requester's own language."""
+    settings = annotation_of(campaign.annotation)
+    names = ("consent", "instructions", "thanks", "screen_out_text")
+    texts = {name: getattr(settings, name) for name in names}
+    return {"question": campaign.question, **texts, "classes": campaign.classes}
+
+
+def _asked_in(campaign: Campaign) -> list[str]:
+    """Return the languages in which a started campaign asks its question, which can't change."""
+    if campaign.started_at is None:
+        return []
+    translations = annotation_of(campaign.annotation).translations
+    return [code for code, translation in translations.items() if translation.question.strip()]

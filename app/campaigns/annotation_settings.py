@@ -3,15 +3,28 @@
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from app.campaigns.questions import Place, Question, Questions, check_questionnaires
+from app.campaigns.translations import (
+    LONGEST_TEXT,
+    MOST_LANGUAGES,
+    Translations,
+    check_languages,
+)
 from app.core.fields import checked_fields, labels
+from app.core.languages import NAMES, titles
 
 Measure = Literal["warn", "stop", "leave_out"]
 ImageBackground = Literal["white", "grey", "black", "checker"]
 MEASURES: tuple[Measure, ...] = ("warn", "stop", "leave_out")
-LONGEST_TEXT = 20_000
 
 
 class AnnotationSettings(BaseModel):
@@ -65,6 +78,28 @@ class AnnotationSettings(BaseModel):
         json_schema_extra=labels(
             white="white", grey="grey (#808080)", black="black", checker="checker pattern"
         ),
+    )
+    alt_text_attribute: str = Field(
+        default="",
+        max_length=200,
+        title="Image descriptions from attribute",
+        description="Screen readers read this collection attribute with the image's number, for "
+        "example “Image 3: a red barn in snow”. It is not shown. A description can influence "
+        "answers or give them away: describe what is visible, not what you ask about.",
+    )
+    text_language: str = Field(
+        default="",
+        title="Language of your texts",
+        description="The language of the question and of the texts on this page. Browsers and "
+        "screen readers then show and pronounce them correctly.",
+        json_schema_extra={"enum": ["", *NAMES], **labels(**{"": "not stated"}, **titles())},
+    )
+    translations: Translations = Field(
+        default_factory=dict,
+        max_length=MOST_LANGUAGES,
+        title="Translations",
+        description="The question and your texts in other languages. People see those in their "
+        "language, and your own text where there is no translation.",
     )
     completion: Literal["code", "none"] = Field(
         default="code",
@@ -166,6 +201,19 @@ class AnnotationSettings(BaseModel):
         if address and (urlsplit(address).scheme != "https" or not urlsplit(address).netloc):
             raise ValueError("it must start with https://")
         return address
+
+    @field_validator("text_language")
+    @classmethod
+    def _is_language(cls, language: str) -> str:
+        if language and language not in NAMES:
+            raise ValueError(f"choose one of {', '.join(NAMES)}, or nothing")
+        return language
+
+    @field_validator("translations")
+    @classmethod
+    def _known_languages(cls, translations: Translations, info: ValidationInfo) -> Translations:
+        check_languages(translations, info.data.get("text_language", ""))
+        return translations
 
     @field_validator("measures")
     @classmethod

@@ -12,13 +12,14 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import hooks, service
+from app.campaigns.alt_texts import SETTING, is_described
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.campaigns.plan import CHANGEABLE, CampaignPlan, check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.quota import require_room_for_answers
 from app.campaigns.rounds import n_existing_rounds, n_full_rounds
-from app.campaigns.service import BadState
+from app.campaigns.service import BadState, Frozen
 from app.campaigns.sharing import MayNotChange
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
@@ -32,12 +33,6 @@ from app.strategies.base import check_settings
 NESTED = ("annotation", "plan", "settings")
 # Known answers from a list depend on these fields.
 DECIDE_GRIDS = ("collection_id", "kind", "grid_size", "max_groups", "classes")
-
-
-class Frozen(Conflict):
-    """The value can't be changed because the campaign has started."""
-
-    code = "frozen"
 
 
 def plan_of(campaign: Campaign) -> CampaignPlan:
@@ -228,6 +223,9 @@ def clone_campaign(session: Session, account: Account, campaign_id: UUID) -> Cam
         if name not in ("focus", "focus_images")
     }
     annotation = dict(plan.annotation)
+    if not is_described(session, campaign):
+        # The attribute was deleted since.
+        annotation |= {SETTING: ""}
     if not annotation.get("known_attribute"):
         annotation |= {"practice": 0, "gold_share": 0.0}
     changes = {

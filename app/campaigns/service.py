@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.campaigns import hooks, rounds
+from app.campaigns import alt_texts, hooks, rounds
 from app.campaigns.annotation_settings import checked_annotation
 from app.campaigns.known import add_known_answers, prepare_practice, require_known
 from app.campaigns.locks import keep_out_submissions
@@ -19,6 +19,7 @@ from app.campaigns.plan import CampaignPlan, check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.quota import require_room_for_answers
 from app.campaigns.sharing import MayNotChange, access_of
+from app.campaigns.translations import changed_questions, check_class_names
 from app.collections.models import Collection
 from app.collections.service import get_collection, require_images
 from app.core.database import locked
@@ -36,6 +37,12 @@ class BadState(Conflict):
     """The campaign is not in a state that allows the action."""
 
     code = "bad_state"
+
+
+class Frozen(Conflict):
+    """The value can't be changed because the campaign has started."""
+
+    code = "frozen"
 
 
 def create_campaign(session: Session, owner: Account, plan: CampaignPlan) -> Campaign:
@@ -80,6 +87,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         "plan": checked_plan(plan.plan),
         "currency": plan.currency.strip().upper(),
     }
+    before = campaign.collection_id, (campaign.annotation or {}).get(alt_texts.SETTING)
     for name, value in values.items():
         setattr(campaign, name, value)
     check_ranges(campaign)
@@ -88,6 +96,9 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     check_budget(campaign)
     session.add(campaign)
     session.flush()
+    described = collection.id, campaign.annotation[alt_texts.SETTING]
+    if described != before:
+        alt_texts.require_attribute(session, campaign)
     if campaign.annotation["known_attribute"]:
         require_known(session, campaign)
 
@@ -154,6 +165,9 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
     require_images(collection, campaign.grid_size)
     campaign.n_images = collection.n_images
     require_known(session, campaign)
+    alt_texts.require_attribute(session, campaign)
+    # Classes of a draft may change after they were translated.
+    _check_texts(campaign, {})
     named = features_named(get_strategy(campaign.strategy), campaign.settings)
     require_features(session, campaign, named)
     prepare_practice(session, campaign)
@@ -225,12 +239,30 @@ def set_annotation(
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     before = campaign.annotation
     campaign.annotation = checked_annotation({**before, **values})
+    _check_texts(campaign, before if campaign.started_at is not None else {})
+    if campaign.annotation[alt_texts.SETTING] != before.get(alt_texts.SETTING, ""):
+        alt_texts.require_attribute(session, campaign)
     if campaign.started_at is not None or campaign.annotation["known_attribute"]:
         require_known(session, campaign)
     if campaign.started_at is not None:
         prepare_practice(session, campaign)
     record_audit(session, owner.id, "campaign.annotation", "campaign", campaign.id)
     return campaign
+
+
+def _check_texts(campaign: Campaign, before: dict[str, Any]) -> None:
+    """Raise InvalidInput if translations do not fit the classes, and Frozen if they change a
+    question that has been asked. `before`: the settings of a started campaign."""
+    after = campaign.annotation["translations"]
+    wrong = check_class_names(after, campaign.classes)
+    if wrong is not None:
+        raise InvalidInput(f"Translations (translations): {wrong}", code="bad_annotation")
+    changed = changed_questions(before.get("translations", {}), after)
+    if changed:
+        raise Frozen(
+            f"You can't change the question in {', '.join(changed)} because the campaign has "
+            "started. Clone the campaign to ask again in other words. You can add a language."
+        )
 
 
 def add_known_list(session: Session, owner: Account, campaign_id: UUID, table: bytes) -> int:

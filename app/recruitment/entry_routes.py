@@ -57,7 +57,7 @@ def open_session(body: OpenSession, request: Request, session: AnnotatorsSession
     who = link_entry.enter(
         session, body.link, body.annotator_key, body.password, client, body.query
     )
-    return session_out(session, who, parameters.ways_out(session, who))
+    return session_out(session, who, parameters.ways_out(session, who), body.language)
 
 
 @api.post("/more")
@@ -181,9 +181,10 @@ def _noted(recruitment: Recruitment, read: Callable[[], Reply]) -> Reply:
 def _preview(
     request: Request, session: AnnotatorsSession, campaign: Campaign, lang: str, spec: ChannelSpec
 ) -> HTMLResponse:
-    shown = preview_of(session, campaign, whole=False)
+    page = page_context(request, campaign, lang)
+    shown = preview_of(session, campaign, page["reading"], whole=False)
     context = {
-        **page_context(request, campaign, lang),
+        **page,
         "link": f"look-{campaign.id}",
         "channel": spec.name,
         "platform": spec.short_title,
@@ -217,7 +218,8 @@ def session_routes(spec: ChannelSpec) -> APIRouter:
         posting = entry.posting_of_arrival(session, recruitment, arrival)
         who = entry.enter(session, recruitment, posting, arrival)
         place = Place(environment, posting.details, body, str(who.assignment.id))
-        return session_out(session, who, _noted(recruitment, lambda: spec.ways_back(place)))
+        ways_back = _noted(recruitment, lambda: spec.ways_back(place))
+        return session_out(session, who, ways_back, body.language)
 
     api.add_api_route(
         f"/sessions/{spec.name}",

@@ -19,7 +19,8 @@ MOMENT = 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'
 class AnswerRow(NamedTuple):
     """A finished answer to a grid of a round, its time in UTC.
 
-    `annotator` is a number, never an identity.
+    `annotator` is a number, never an identity. `question_language` is None if the answer does not
+    say it.
     """
 
     answer: str
@@ -34,6 +35,7 @@ class AnswerRow(NamedTuple):
     images: list[int]
     groups: list[int]
     descriptions: list[str]
+    question_language: str | None
 
 
 def read_answers(
@@ -67,6 +69,7 @@ def _finished(campaign: Campaign) -> Select[*tuple[Any, ...]]:
             Answer.elapsed_ms,
             Annotator.left_out_at.is_not(None),
             *(type_coerce(column, NullType()) for column in lists),
+            func.nullif(Answer.device["question_language"].astext, ""),
         )
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)

@@ -49,6 +49,7 @@ ANSWER_SCHEMA = pa.schema(
 )
 # Only in campaigns with classes.
 LABELS_FIELD = pa.field("labels", pa.list_(pa.string()))
+LANGUAGE_FIELD = pa.field("question_language", pa.string())
 ANSWER_COLUMNS = [
     "answer",
     "grid",
@@ -64,6 +65,7 @@ ANSWER_COLUMNS = [
     "description",
     "attribute",
     "attribute_probability",
+    "question_language",
 ]
 
 KINDS = ("gold", "repeat", "consensus")
@@ -107,6 +109,7 @@ def _lines(
     )
     words = [*named, ""] if named else [*map(cell, row.descriptions), *NO_WORDS]
     tail = ",".join("" if value is None else str(value) for value in attribute)
+    tail = f"{tail},{cell(row.question_language or '')}"
     return "".join(
         [
             f"{head}{image},{names[image]},{group},{words[group]},{tail}\n"
@@ -147,6 +150,7 @@ def _record(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> dict
         "descriptions": row.descriptions,
         "attribute": attribute[0],
         "attribute_probability": attribute[1],
+        "question_language": row.question_language,
     }
 
 
@@ -164,6 +168,7 @@ def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
     attributes = AttributeColumns(session, campaign)
     named = class_names(campaign)
     schema = ANSWER_SCHEMA.append(LABELS_FIELD) if named else ANSWER_SCHEMA
+    schema = schema.append(LANGUAGE_FIELD)
     drain = Drain()
     with pq.ParquetWriter(pa.PythonFile(drain, "w"), schema, compression="zstd") as writer:
         waiting: list[pa.RecordBatch] = []

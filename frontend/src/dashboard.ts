@@ -7,6 +7,8 @@ type Island = () => Promise<{ default: Component<Record<string, string>> }>;
 /** By the name in `data-island`; the element's other data attributes are the island's props. */
 const islands: Record<string, Island> = {
   questions: () => import('./dashboard/questions/QuestionForm.svelte') as ReturnType<Island>,
+  translations: () =>
+    import('./dashboard/translations/TranslationForm.svelte') as unknown as ReturnType<Island>,
   copy: () => import('./lib/CopyButton.svelte') as ReturnType<Island>,
   collection: () => import('./dashboard/collection/CollectionPage.svelte') as ReturnType<Island>,
   wizard: () => import('./dashboard/wizard/Wizard.svelte') as ReturnType<Island>,

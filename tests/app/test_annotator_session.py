@@ -203,7 +203,8 @@ def test_the_trace_can_be_played_back_and_taken_away(client: TestClient) -> None
     owner = an_account()
     campaign = a_campaign(owner)
     who = a_session(client, campaign)
-    device = {"width": 360, "height": 740, "ratio": 3, "pointer": "coarse", "language": "de"}
+    device = {"width": 360, "height": 740, "ratio": 3, "pointer": "coarse", "language": "de",
+              "question_language": ""}  # fmt: skip
     trace = [[0, "o"], [900, "p", 0, 0, 1]]
     submit(client, who, a_lease(client, who), trace=trace, device=device)
     sign_in(client, owner)

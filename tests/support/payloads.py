@@ -103,7 +103,7 @@ FREE: dict[str, Plant] = {
     "assignment.external_id": whole,
     "audit_event.details": also(name="text"),
     "campaign.annotation": under(
-        "consent", "instructions", "thanks", "screen_out_text", "title", "help"
+        "consent", "instructions", "thanks", "screen_out_text", "title", "help", "question"
     ),
     "campaign.classes": each,
     "campaign.name": whole,

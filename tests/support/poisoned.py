@@ -134,7 +134,8 @@ def _a_report(number: int) -> CspViolation:
 
 def _consenting(session: Session, campaign: Campaign) -> None:
     texts = dict.fromkeys(("consent", "instructions", "thanks"), "Words")
-    campaign.annotation = {**campaign.annotation, **texts}
+    translations = {"de": {**texts, "question": "Words"}}
+    campaign.annotation = {**campaign.annotation, **texts, "translations": translations}
     session.add(ConsentText(campaign_id=campaign.id, version=1, sha256="0" * 64, text="Words"))
     asked = Questionnaire(
         campaign_id=campaign.id, place="before", version=1, sha256="0" * 64, questions=[QUESTION]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from app.annotation.schemas import HandIn
+from app.annotation.schemas import HandIn, Reading
 from app.recruitment.channel import Channel, PostingRef
 from app.recruitment.channels.paid import Paid
 
@@ -79,6 +79,7 @@ class Entry(BaseModel):
     the platform's address says."""
 
     link: str = Field(max_length=500)
+    language: Reading = ""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import type {
   Step,
 } from '../api/types';
 import { type Arrival, opening } from './arrival';
-import { annotatorKey } from './identity';
+import { annotatorKey, reading } from './identity';
 import type { Size } from './pictures';
 
 export type Place = 'before' | 'after';
@@ -64,11 +64,15 @@ function read<T>(body: Promise<T>): Promise<T> {
 
 /** Path and body of the request that opens a session. */
 export function openingOf(arrival: Arrival): { path: string; body: Record<string, string> } {
-  if (arrival.channel !== 'link') return opening(arrival);
+  const language = reading();
+  if (arrival.channel !== 'link') {
+    const { path, body } = opening(arrival);
+    return { path, body: { ...body, language } };
+  }
   const { link, place } = arrival;
   // What of it is kept is for the server to say.
   const query = location.search.slice(1);
-  return { path: '/sessions', body: { link, annotator_key: annotatorKey(place), query } };
+  return { path: '/sessions', body: { link, annotator_key: annotatorKey(place), query, language } };
 }
 
 export function openSession(arrival: Arrival, password = ''): Promise<Session> {

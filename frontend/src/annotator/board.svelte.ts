@@ -270,7 +270,7 @@ export class Board {
         ...this.groupsOf(this.current),
         elapsed_ms: this.elapsed,
         trace: [...this.trace.events],
-        device: device(),
+        device: device(this.campaign.languages.question.lang ?? ''),
         unseen,
         next: true,
       };
@@ -282,6 +282,13 @@ export class Board {
   /** Images are named by their place in the grid. */
   nameOf(image: number): string {
     return t('image', { n: this.current.images.indexOf(image) + 1 });
+  }
+
+  /** The name with the requester's description, for those who do not see the image. */
+  describedNameOf(image: number): string {
+    const text = this.subject.images.find((one) => one.image === image)?.alt_text;
+    const name = this.nameOf(image);
+    return text ? t('image_described', { image: name, text }) : name;
   }
 
   placeOf(group: number): string {
@@ -309,9 +316,9 @@ export class Board {
     return t('count_images', { n });
   }
 
-  labelOf(image: number): string {
+  labelOf(image: number, name = this.nameOf(image)): string {
     const group = this.groupOf(image);
-    const where = this.whereOf(this.nameOf(image), group);
+    const where = this.whereOf(name, group);
     const more = [
       ...(this.selected.has(image) ? [t('selected')] : []),
       ...(this.painted.unseen.has(image) ? [t('broken')] : []),

@@ -7,7 +7,12 @@ import { newBoard } from './kinds';
 import type { VoteBoard } from './kinds/select/board.svelte';
 import { readTexts } from './texts';
 
-const images = [17, 4, 99, 8].map((image) => ({ image, url: '', large_url: '' }));
+const images = [17, 4, 99, 8].map((image) => ({
+  image,
+  url: '',
+  large_url: '',
+  alt_text: image === 99 ? 'a red barn' : '',
+}));
 const plain = { shift: false, control: false };
 const [YES, NO, UNSURE] = [0, 1, 2];
 
@@ -23,6 +28,7 @@ function aNewBoard(name: string): Board {
     interface: name,
     max_groups: 3,
     descriptions: 'none',
+    languages: { question: { lang: null, dir: 'auto' } },
   } as CampaignForAnnotators;
   const resumed = { draft: null, version: 0, elapsed: 0, trace: [] };
   return newBoard(campaign, { id: 'a', images, first_colour: 4 }, resumed, () => {});
@@ -80,6 +86,9 @@ describe('votes', () => {
       'Image 1, not ticked',
       'Image 2, yes',
     ]);
+    expect(board.describedNameOf(99)).toBe('Image 3: a red barn');
+    expect(board.labelOf(99, board.describedNameOf(99))).toBe('Image 3: a red barn, not ticked');
+    expect(board.describedNameOf(17)).toBe('Image 1');
     expect([YES, NO, UNSURE].map((vote) => board.colourOf(vote))).toEqual(['yes', 'no', 'unsure']);
   });
 

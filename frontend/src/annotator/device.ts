@@ -2,7 +2,7 @@
 import type { AnswerIn } from '../api/types';
 import { language } from './texts';
 
-export function device(): NonNullable<AnswerIn['device']> {
+export function device(questionLanguage = ''): NonNullable<AnswerIn['device']> {
   const pointer = (['fine', 'coarse', 'none'] as const).find(
     (kind) => matchMedia(`(pointer: ${kind})`).matches,
   );
@@ -12,5 +12,6 @@ export function device(): NonNullable<AnswerIn['device']> {
     ratio: devicePixelRatio,
     pointer: pointer ?? 'none',
     language: language(),
+    question_language: questionLanguage,
   };
 }

@@ -43,6 +43,11 @@ export function addressElsewhere({ place, isNamed }: Arrival): string {
   return isNamed ? address : `${address}#k=${annotatorKey(place)}`;
 }
 
+/** The language in which the annotator reads the requester's texts, where they are translated. */
+export function reading(): string {
+  return document.documentElement.dataset['reading'] ?? '';
+}
+
 /**
  * The same page with other words; behind a link it brings the key along where nothing can be kept.
  */

@@ -25,6 +25,8 @@ export type Practice = Schemas['PracticeOut'];
 export type Questions = Schemas['QuestionsOut'];
 /** As a requester sees it, with the rules that screen people out. */
 export type Question = NonNullable<Schemas['AnnotationSettings']['questions_before']>[number];
+/** The requester's texts in one language. */
+export type Translation = Schemas['Translation'];
 export type AnsweredQuestion = Schemas['AnsweredQuestionOut'];
 export type Differences = Schemas['AnswerDifferencesOut'];
 export type AskedQuestion = Questions['questions'][number];
