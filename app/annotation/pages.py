@@ -15,6 +15,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.problems import error_page
 from app.core.web import AnnotatorsSession, templates
+from app.kinds import kind_of
 
 pages = APIRouter(include_in_schema=False)
 
@@ -72,6 +73,7 @@ def page_context(request: Request, campaign: Campaign, lang: str) -> dict[str, A
     language = choose_language(lang, wanted, request.headers.get("accept-language", ""))
     return {
         "campaign": campaign,
+        "interface": kind_of(campaign).interface,
         "language": language,
         "direction": "rtl" if language in RIGHT_TO_LEFT else "ltr",
         "messages": catalogues()[language],
