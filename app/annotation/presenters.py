@@ -35,6 +35,7 @@ def for_annotators(campaign: Campaign, pay: Pay | None = None) -> CampaignForAnn
         columns=kind.columns,
         descriptions=kind.descriptions_of(settings.descriptions),
         image_background=settings.image_background,
+        quick_pause=settings.quick_pause,
         consent_html=render_markdown(settings.consent),
         consent_key=key_of(settings.consent),
         instructions_html=render_markdown(settings.instructions),
