@@ -9,7 +9,12 @@ export const kind: Kind = {
   name: 'grid',
   Task: GridTask,
   Board,
-  words: { ...GROUP_WORDS, instructions: 'instructions_grid', help: 'help_grid' },
+  words: {
+    ...GROUP_WORDS,
+    instructions: 'instructions_grid',
+    help: 'help_grid',
+    touch: 'touch_grid',
+  },
   example: {
     ...ROUND_OR_CORNERS,
     text: 'example_text_grid',
