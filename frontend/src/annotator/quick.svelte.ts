@@ -33,7 +33,7 @@ export class QuickPause {
     $effect(() => {
       if (!board.painted.isLoading) this.loading ??= board.elapsed - opened;
     });
-    // Whoever goes on sorting looks again.
+    // Somebody who goes on sorting looks again.
     $effect(() => {
       if (this.isOpen && board.current !== this.of) this.isOpen = false;
     });
