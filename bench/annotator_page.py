@@ -101,7 +101,7 @@ def a_campaign(kind: str) -> str:
         strategy="cen" if kind == "grid" else "crowdster",
         budget=2000,
         rounds=1,
-        annotation={"show_instructions": False},
+        annotation={"show_instructions": False, "quick_pause": 0},
     )
     return annotator_link(start(plan), get_settings().base_url)
 

@@ -104,6 +104,8 @@ def a_campaign(
         "grid_size": 6,
         "seed": 0,
         **plan,
+        # Tests answer at a machine's speed.
+        "annotation": {"quick_pause": 0, **plan.get("annotation", {})},  # type: ignore[dict-item]
     }
     with transaction() as session:
         campaign = create_campaign(

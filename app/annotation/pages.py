@@ -16,6 +16,7 @@ from app.campaigns.service import get_campaign
 from app.core.languages import direction_of
 from app.core.problems import error_page
 from app.core.web import AnnotatorsSession, templates
+from app.kinds import kind_of
 
 pages = APIRouter(include_in_schema=False)
 
@@ -74,6 +75,7 @@ def page_context(request: Request, campaign: Campaign, lang: str) -> dict[str, A
     chosen = page_language(lang, settings, request.headers.get("accept-language", ""))
     return {
         "campaign": campaign,
+        "interface": kind_of(campaign).interface,
         "language": chosen.interface,
         "reading": chosen.reading,
         "direction": chosen.direction,

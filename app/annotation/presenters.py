@@ -40,6 +40,7 @@ def for_annotators(
         columns=kind.columns,
         descriptions=kind.descriptions_of(settings.descriptions),
         image_background=settings.image_background,
+        quick_pause=settings.quick_pause,
         consent_html=render_markdown(texts["consent"].text),
         consent_key=key_of(texts["consent"].text),
         instructions_html=render_markdown(texts["instructions"].text),

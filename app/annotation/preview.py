@@ -45,7 +45,8 @@ def preview_of(
     rng = np.random.default_rng(campaign.seed)
     grids = random_grids(N_GRIDS, campaign.grid_size, collection.n_images, rng)
     return Preview(
-        campaign=for_annotators(campaign, language),
+        # Nobody who tries the page has to take their time.
+        campaign=for_annotators(campaign, language).model_copy(update={"quick_pause": 0}),
         stages=stages,
         questions={place: shown_questions(settings.questions(place)) for place in PLACES},
         grids=[leased_images(session, campaign, [int(k) for k in grid]) for grid in grids],

@@ -64,7 +64,9 @@ class CampaignForAnnotators(BaseModel):
     `consent_key` recognises the consent text as it is shown. `interface` is how the page
     lets people answer; several kinds may have the same. Groups of `select` are votes: 0 yes, 1 no,
     2 unsure. Groups of `classify` are numbers of `classes`, and -1 if the annotator can't tell.
-    Groups of `labels` are bit masks: bit `k` is set if the image has label `k` of `classes`."""
+    Groups of `labels` are bit masks: bit `k` is set if the image has label `k` of `classes`. Before
+    an answer that took less than `quick_pause` seconds per image, the page asks whether the
+    annotator looked at every picture."""
 
     id: UUID
     name: str
@@ -77,6 +79,7 @@ class CampaignForAnnotators(BaseModel):
     columns: int
     descriptions: Descriptions
     image_background: ImageBackground
+    quick_pause: float
     consent_html: str
     consent_key: str
     instructions_html: str

@@ -182,6 +182,14 @@ class AnnotationSettings(BaseModel):
         title="Skips allowed",
         description="How many grids a person may skip in one assignment. 0: as many as they like.",
     )
+    quick_pause: float = Field(
+        default=0.3,
+        ge=0,
+        le=10,
+        title="Pause quick answers",
+        description="Seconds per image. Anyone who submits a grid faster is asked once whether "
+        "they looked at every picture. They can still submit. 0: nobody is asked.",
+    )
     measures: list[Measure] = Field(
         default=["warn"],
         title="If answers look random",

@@ -48,7 +48,7 @@ def _with_imports(name: str, seen: list[str]) -> list[str]:
 
 
 def script_of(entry: str) -> str:
-    """Return the address of an entry's JavaScript module, e.g. entry `annotator`."""
+    """Return the address of an entry's JavaScript module, e.g. entry `dashboard`."""
     return f"/static/build/{_manifest()[f'src/{entry}.ts']['file']}"
 
 

@@ -1,5 +1,6 @@
 """Kinds of task: what each must hold, and that one more needs no change of the product."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sqlalchemy import select
 
 from app.annotation.models import Answer
 from app.campaigns.links import annotator_link
+from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.kinds import Kind, all_kinds
 from app.kinds.base import _kinds
@@ -105,6 +107,17 @@ def test_a_kind_suggests_a_strategy_that_can_learn_from_it(kind: Kind) -> None:
 def test_each_strategy_learns_from_a_kind_and_first_from_those_it_is_suggested_for() -> None:
     first = {strategy.name: kinds_of(strategy)[0].name for strategy in all_strategies()}
     assert first == {"cen": "grid", "crowdster": "bins", "scdc": "grid", "neucrowd": "select"}
+
+
+@pytest.mark.parametrize("kind", list(all_kinds()), ids=lambda kind: kind.name)
+def test_the_page_of_a_campaign_has_its_kinds_script_alone(kind: Kind, client: TestClient) -> None:
+    campaign = a_campaign(kind="grid", grid_size=4)
+    with transaction() as session:
+        session.get_one(Campaign, campaign.id).kind = kind.name
+    page = client.get(annotator_link(campaign, "")).text
+    scripts = re.findall(r'<script [^>]*src="([^"]+)"', page)
+    names = [script.rsplit("/", 1)[-1].rsplit("-", 1)[0] for script in scripts]
+    assert names == ["head-start", f"annotator-{kind.interface}"]
 
 
 def test_an_unknown_kind_is_refused(client: TestClient) -> None:

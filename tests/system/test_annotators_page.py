@@ -301,8 +301,18 @@ def test_the_code_outlives_doing_more_and_a_reload(browser: Browser, web: System
     expect(page.get_by_text("You earned $1.00.")).to_be_visible()
 
 
-def test_warned_then_stopped_then_let_in_again(browser: Browser, web: System) -> None:
-    page = at_work(browser, link_of(a_campaign(grid_size=6, budget=20), web))
+@pytest.mark.parametrize(
+    ("reward", "words"),
+    [
+        (0, "There are no more sets for you."),
+        (1000, "We have what we need from you. You are paid for 2 sets. You earned $2.00."),
+    ],
+)
+def test_warned_then_stopped_then_let_in_again(
+    browser: Browser, web: System, reward: int, words: str
+) -> None:
+    campaign = a_campaign(grid_size=6, budget=20, grids_per_assignment=10, reward_cents=reward)
+    page = at_work(browser, link_of(campaign, web))
     now = {"warned_at": func.now()}
     with transaction() as session:
         session.execute(update(Annotator).values(now))
@@ -317,6 +327,7 @@ def test_warned_then_stopped_then_let_in_again(browser: Browser, web: System) ->
     expect(page.get_by_role("heading", name="Thank you, you're done here")).to_be_visible(
         timeout=SLOW
     )
+    expect(page.get_by_role("main")).to_contain_text(words)
     code = page.get_by_test_id("completion-code").inner_text()
     page.reload()
     expect(page.get_by_test_id("completion-code")).to_have_text(code, timeout=SLOW)

@@ -77,7 +77,7 @@ def test_an_assignment_is_done_from_start_to_finish(
     )
     page = opened(browser, link_of(campaign, web), **(PHONE if way == "touch" else DESK))
     person = Person(page, way, kind_of)
-    expect(page.get_by_text("Images you don't tick count as no.")).to_be_visible()
+    expect(page.get_by_text("Pictures you don't tick count as “No”.")).to_be_visible()
     person.press(page.get_by_test_id("start"))
     practise(person)
     given: list[dict[int, int]] = []
@@ -325,7 +325,7 @@ def test_requesters_try_it_and_others_look_at_it(browser: Browser, web: System) 
     page.goto(address)
     expect(page.get_by_test_id("preview-banner")).to_be_visible()
     expect(page.locator(f"{TILES} img")).to_have_count(8)
-    expect(page.get_by_text("Images you don't tick count as no.").first).to_be_visible()
+    expect(page.get_by_text("Pictures you don't tick count as “No”.").first).to_be_visible()
     page.locator(TILES).first.click(force=True)
     assert voted(page) == {}
     assert stored() == []

@@ -10,7 +10,7 @@ import { Painted } from './painted.svelte';
 import { lend } from './piles';
 import { extended, type Selection, toggled } from './selection';
 import { type Key, list, t } from './texts';
-import { Trace, type Untimed } from './trace';
+import { type QuickChoice, Trace, type Untimed } from './trace';
 
 export const N_COLOURS = 10;
 const FEWEST_SHOWN = 5;
@@ -254,6 +254,15 @@ export class Board {
 
   note(event: 'h' | 'v'): void {
     this.trace.add(this.elapsed, event);
+  }
+
+  /** Whether it was asked about the time of this grid, here or before the page was opened again. */
+  get wasQuick(): boolean {
+    return this.trace.events.some((event) => event[1] === 'q');
+  }
+
+  noteQuick(choice: QuickChoice): void {
+    this.trace.add(this.elapsed, 'q', choice);
   }
 
   noteLarge(image: number): void {

@@ -27,6 +27,7 @@ function aNewBoard(name: string): Board {
   const campaign = {
     interface: name,
     max_groups: 3,
+    classes: ['a', 'b', 'c'],
     descriptions: 'none',
     languages: { question: { lang: null, dir: 'auto' } },
   } as CampaignForAnnotators;
@@ -214,5 +215,24 @@ describe('piles', () => {
     board.undo();
     expect(board.current.groups).toEqual([0, 1, 1, -1]);
     expect(board.current.descriptions.slice(0, 2)).toEqual(['', 'red']);
+  });
+});
+
+describe('a stroke of labels, while it is drawn', () => {
+  it('shows the label, or what is left where every image has it already', () => {
+    const board = aBoard('labels');
+    board.put([17, 4], 0);
+    board.put([4], 1);
+    board.active = 0;
+    const drawing = new Drawing(board);
+    drawing.over([17, 4, 99], true);
+    expect([17, 4, 99, 8].map((image) => drawing.of(image))).toEqual([
+      ...[17, 4, 99].map(() => board.colourOf(1)),
+      false,
+    ]);
+    drawing.over([17, 4], true);
+    expect([17, 4].map((image) => drawing.of(image))).toEqual([null, board.colourOf(2)]);
+    drawing.drop(false);
+    expect([17, 4].map((image) => board.groupOf(image))).toEqual([-1, 2]);
   });
 });

@@ -29,11 +29,22 @@ export class Drawing {
     else board.choose(new Set([...board.selected, ...images]));
   }
 
-  /** Whether the image is reached; the name of the colour that it gets, if it gets one. */
-  of(image: number): boolean | number | string {
+  /** Whether the image is reached; the name of the colour that it gets, null where it loses its. */
+  of(image: number): boolean | number | string | null {
     if (!this.images.includes(image)) return false;
     const { active, hasSeveral } = this.board;
-    return !this.paints || this.board.colourOf(hasSeveral ? 2 ** active! : active!);
+    if (!this.paints) return true;
+    return hasSeveral ? this.ofSeveral(image, 2 ** active!) : this.board.colourOf(active!);
+  }
+
+  /** A label that all images under the stroke have already is taken off them. */
+  private ofSeveral(image: number, label: number): number | string | null {
+    const { board } = this;
+    const maskOf = (reached: number): number => Math.max(board.groupOf(reached), 0);
+    const isTakenOff = this.images.every((reached) => (maskOf(reached) & label) !== 0);
+    if (!isTakenOff) return board.colourOf(label);
+    const rest = maskOf(image) & ~label;
+    return rest > 0 ? board.colourOf(rest) : null;
   }
 
   /**

@@ -21,6 +21,7 @@ import { Ending } from './ending.svelte';
 import { noteFinished, noteUnderway, shownFirst } from './finished';
 import { type Finished, finishedKey, isSomebodyElse, randomId, settleKey } from './identity';
 import { dropOutgoing, keepOutgoing, outgoing, type Outgoing } from './outbox';
+import { Pace } from './pace.svelte';
 import { Painter } from './painter';
 import type { Phase } from './phase';
 import { practise } from './practice.svelte';
@@ -51,6 +52,7 @@ export class Page {
   submitError = $state('');
   /** Leftovers were explained once; they need no more confirmation. */
   knowsLeftovers = false;
+  readonly pace = new Pace();
 
   private readonly access: Access;
   private readonly painter: Painter;
@@ -189,6 +191,7 @@ export class Page {
       const body = board.answer();
       const reply = await this.deliver({ lease: board.subject.id, key: randomId(), body });
       if (reply) this.sentSets = this.answered;
+      if (body.elapsed_ms) this.pace.add(body.elapsed_ms);
       void rememberWords(this.place, body.descriptions ?? []);
       await this.leave(reply ? null : { key: 'moved_on' }, reply?.next);
     } catch (error) {

@@ -25,7 +25,8 @@ export class PracticeRun {
     this.tries = practice.tries;
     const subject = { id: `practice-${practice.number}`, images: practice.images, first_colour: 0 };
     // Words are not compared with anything, so they are not asked for here.
-    this.board = newBoard({ ...campaign, descriptions: 'none' }, subject, NOT_STARTED, () => {});
+    const practised = { ...campaign, descriptions: 'none' as const, quick_pause: 0 };
+    this.board = newBoard(practised, subject, NOT_STARTED, () => {});
     this.board.pictures = practice.images.map(({ url }) => url);
   }
 

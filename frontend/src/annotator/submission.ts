@@ -3,6 +3,8 @@ export interface Submission {
   readonly label: string;
   readonly busyLabel: string;
   readonly busy: boolean;
+  /** Busy, but not because anything is on its way: there is nothing to wait for. */
+  readonly closed?: boolean;
   readonly error: string;
   /** How much of the assignment is done. */
   readonly progress?: string;

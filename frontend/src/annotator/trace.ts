@@ -3,6 +3,9 @@
  * are named by their index in the grid.
  */
 
+/** 0: the question was shown; 1: they look again; 2: they send the answer as it is. */
+export type QuickChoice = 0 | 1 | 2;
+
 export type TraceEvent =
   /** Put images in a group, or take them out (−1): group, then the images. */
   | [number, 'p', number, ...number[]]
@@ -10,6 +13,8 @@ export type TraceEvent =
   | [number, 'u' | 'r' | 'c' | 'o' | 'h' | 'v']
   /** Began to describe a group; looked at an image in large; reported one as broken. */
   | [number, 'd' | 'z' | 'b', number]
+  /** Was asked whether they looked at every picture, before a quick answer. */
+  | [number, 'q', QuickChoice]
   /** Took over what another window made: the groups of all images. */
   | [number, 's', ...number[]];
 

@@ -1,10 +1,13 @@
-/** All kinds of task that the annotators' page knows: those with a folder here. */
+/**
+ * The kinds of task that this build of the annotators' page knows (vite.config.ts): the one of the
+ * campaign, or, where requesters try the page, all that have a folder here.
+ */
+import kinds from 'virtual:kinds';
 import type { CampaignForAnnotators } from '../../api/types';
 import type { Board } from '../board.svelte';
 import type { Kind } from './kind';
 
-const FOUND = import.meta.glob<Kind>('./*/index.ts', { eager: true, import: 'kind' });
-const KINDS = new Map(Object.values(FOUND).map((kind) => [kind.name, kind]));
+const KINDS = new Map(kinds.map((kind) => [kind.name, kind]));
 
 /** The kind whose interface a campaign has. */
 export function kindOf({ interface: name }: Pick<CampaignForAnnotators, 'interface'>): Kind {

@@ -12,6 +12,8 @@ export interface Words {
   /** What becomes of images that nothing is done with. */
   readonly leftovers: Key;
   readonly help: Key;
+  /** How a grid works by touch, in one line; null where the task says so at any time. */
+  readonly touch: Key | null;
   readonly digits: Key;
   readonly enter: Key;
   /** Null where the kind has no such key or gesture. */

@@ -1,7 +1,7 @@
 /** Words of the kinds in which people make groups. */
 import type { Words } from './kind';
 
-export const GROUP_WORDS: Omit<Words, 'instructions' | 'help'> = {
+export const GROUP_WORDS: Omit<Words, 'instructions' | 'help' | 'touch'> = {
   leftovers: 'instructions_leftovers',
   digits: 'key_digits',
   enter: 'key_enter',

@@ -13,6 +13,7 @@ export const kind: Kind = {
     ...GROUP_WORDS,
     instructions: 'instructions_bins',
     help: 'help_bins',
+    touch: null,
     digits: 'key_digits_bins',
     rest: null,
     paint: null,

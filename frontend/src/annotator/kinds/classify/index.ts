@@ -12,6 +12,7 @@ export const kind: Kind = {
     instructions: 'instructions_classify',
     leftovers: 'classes_rest',
     help: 'help_classify',
+    touch: 'touch_classify',
     digits: 'key_digits_classify',
     enter: 'key_enter_classify',
     all: 'key_all_classify',

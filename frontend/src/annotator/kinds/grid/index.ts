@@ -14,6 +14,7 @@ export const kind: Kind = {
     instructions: 'instructions_grid',
     help: 'help_grid',
     pile: 'key_pile',
+    touch: 'touch_grid',
   },
   example: {
     ...ROUND_OR_CORNERS,

@@ -12,6 +12,7 @@ export const kind: Kind = {
     instructions: 'instructions_labels',
     leftovers: 'labels_rest',
     help: 'help_labels',
+    touch: 'touch_labels',
     digits: 'key_digits_labels',
     enter: 'key_enter_labels',
     all: 'key_all_labels',

@@ -14,6 +14,7 @@ export const kind: Kind = {
     instructions: 'instructions_odd',
     leftovers: 'odd_rest',
     help: 'help_odd',
+    touch: null,
     digits: 'key_digits_odd',
     enter: 'key_enter_odd',
     all: null,

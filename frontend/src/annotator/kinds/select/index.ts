@@ -12,6 +12,7 @@ export const kind: Kind = {
     instructions: 'instructions_select',
     leftovers: 'votes_rest',
     help: 'help_select',
+    touch: 'touch_select',
     digits: 'key_digits_select',
     enter: 'key_enter_select',
     all: 'key_all_select',

@@ -1,0 +1,5 @@
+/** Written by vite.config.ts. */
+declare module 'virtual:kinds' {
+  const kinds: readonly import('./kind').Kind[];
+  export default kinds;
+}

@@ -1,0 +1,4 @@
+/** The style sheet of pages for annotators that have no script. */
+import './styles/tokens.css';
+import './styles/base.css';
+import './annotator/annotator.css';
