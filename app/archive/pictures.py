@@ -9,7 +9,7 @@ import io
 import PIL.Image
 
 from app.archive.errors import DamagedArchive
-from app.collections.images import SIZES
+from app.collections.images import longest_edge
 
 # Lossy and lossless pictures, the header of those with transparency, and transparency itself. No
 # metadata, no colour profile, no animation.
@@ -18,13 +18,13 @@ HEAD = 12
 
 
 def check_webp(name: str, data: bytes, size: str) -> None:
-    """Raise DamagedArchive unless `data` is a prepared image of that size (SIZES)."""
+    """Raise DamagedArchive unless `data` is a prepared image of that size."""
     if not _holds_a_picture_only(data):
         raise DamagedArchive(f"{name} is not an image in the format that Likewise stores.")
     try:
         with PIL.Image.open(io.BytesIO(data), formats=("WEBP",)) as picture:
             width, height = picture.size
-            if max(width, height) > SIZES[size]:
+            if max(width, height) > longest_edge(size, width, height):
                 raise DamagedArchive(
                     f"{name} has {width} × {height} pixels, which is too large for {size}."
                 )

@@ -8,6 +8,7 @@ import io
 import struct
 import warnings
 import zlib
+from collections.abc import Callable
 
 import PIL.Image
 from PIL.Image import Transpose
@@ -52,15 +53,19 @@ class RejectedImage(LikewiseError):
     status = 422
 
 
-def decode(data: bytes, max_pixels: int, edge: int) -> tuple[PIL.Image.Image, tuple[int, int]]:
+def decode(
+    data: bytes, max_pixels: int, longest_edge: Callable[[int, int], int]
+) -> tuple[PIL.Image.Image, tuple[int, int]]:
     """Decode a file, and return its upright pixels (RGB or RGBA) and the size of the upright
     picture in pixels.
 
-    There are fewer pixels than in the file if its longest edge has more than twice `edge`. Only the
-    first frame of an animation is used. Raises RejectedImage.
+    There are fewer pixels than in the file if its longest edge has more than twice as many as are
+    kept of it, `longest_edge(width, height)`. Only the first frame of an animation is used. Raises
+    RejectedImage.
     """
     picture = opened(data, max_pixels)
     size = picture.size
+    edge = longest_edge(*size)
     try:
         # For JPEG only, this decodes at 1/2, 1/4 or 1/8 of the size, no smaller than what is kept.
         picture.draft("RGB", (edge, edge))

@@ -35,7 +35,7 @@ def patched(tiff: bytes, tag: int, value: int) -> bytes:
 
 
 def shown(data: bytes, edge: int = 1024) -> NDArray[Any]:
-    pixels, _ = decode(data, PIXELS, edge)
+    pixels, _ = decode(data, PIXELS, lambda width, height: edge)
     return np.asarray(pixels)
 
 

@@ -1,6 +1,7 @@
 /** The end of an assignment on a platform: extra grids, and handing it in. */
 import type { Handout, Session } from '../api/types';
 import * as api from './api';
+import { takeMore } from './extras';
 import type { Page } from './page.svelte';
 
 export type HandIn = NonNullable<Session['hand_in']>;
@@ -20,7 +21,7 @@ export class Ending {
 
   async more(): Promise<void> {
     this.state = 'busy';
-    await this.page.takeMore();
+    await takeMore(this.page);
     this.state = 'ready';
   }
 

@@ -6,7 +6,6 @@ import type {
   DraftIn,
   Handout,
   Lease,
-  RemarkIn,
   Session,
   StageState,
   Step,
@@ -56,7 +55,7 @@ export class Page {
 
   private readonly access: Access;
   private readonly painter: Painter;
-  private readonly shared: SharedWork;
+  readonly shared: SharedWork;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** How often in a row a session was refused for now. */
   private refusals = 0;
@@ -222,24 +221,6 @@ export class Page {
     });
   }
 
-  async comment(text: string): Promise<void> {
-    const lease = this.phase.name === 'working' ? this.phase.board.subject.id : null;
-    await this.remark({ kind: 'comment', text, lease_id: lease, image: null });
-    this.notice = { key: 'comment_sent' };
-  }
-
-  async reportBroken(image: number): Promise<void> {
-    if (this.phase.name !== 'working') return;
-    const { board } = this.phase;
-    board.reportBroken(image);
-    await this.remark({ kind: 'broken_image', text: '', lease_id: board.subject.id, image });
-    this.notice = { key: 'reported', values: { image: board.nameOf(image) } };
-  }
-
-  private async remark(body: RemarkIn): Promise<void> {
-    await this.attempt(() => this.call((token) => api.sendRemark(token, body)));
-  }
-
   /** Saves what is pending, before the page is left or hidden. */
   saveNow(): void {
     this.shared.flush();
@@ -277,32 +258,6 @@ export class Page {
       }
       return false;
     }
-  }
-
-  /** One grid more, for a bonus. */
-  async takeMore(): Promise<void> {
-    await this.attempt(async () => {
-      try {
-        await this.show(await this.call(api.takeMore));
-      } catch (error) {
-        // Offered a while ago, and had by others since: ask again what is left.
-        if (!(error instanceof ApiError && error.code === 'no_more')) throw error;
-        await this.next();
-      }
-    });
-  }
-
-  /** To the end without the extra grid at work. */
-  async leaveExtra(): Promise<void> {
-    if (this.phase.name !== 'working') return;
-    const lease = this.phase.board.subject.id;
-    this.shared.close();
-    await this.attempt(async () => {
-      await this.call((token) => api.returnLease(token, lease, ''));
-      await this.shared.forget();
-      this.notice = null;
-      this.finish({ status: 'done', answered: this.answered, target: this.target });
-    });
   }
 
   /** What the server refuses who comes is a page of its own; false where it is none. */
@@ -371,7 +326,7 @@ export class Page {
     if (lease && early?.images) this.painter.expect(lease.id, early.images);
   }
 
-  private async show(handout: Handout): Promise<void> {
+  async show(handout: Handout): Promise<void> {
     this.answered = handout.answered;
     this.target = handout.target;
     this.bonus = handout.bonus ?? null;
@@ -405,7 +360,7 @@ export class Page {
     return this.phase.name === 'working' && this.phase.board === board;
   }
 
-  private finish(handout: Handout): void {
+  finish(handout: Handout): void {
     const stopped = handout.status === 'stopped';
     const handIn = this.session?.hand_in;
     if (this.isOnPlatform && handIn && handout.answered > 0) {

@@ -1,5 +1,6 @@
 /** A kind question before an answer that came sooner than anyone can look at all its pictures. */
-import type { Board, Confirmation } from './board.svelte';
+import type { Confirmation } from './arrangement.svelte';
+import type { Board } from './board.svelte';
 import { t } from './texts';
 import type { QuickChoice } from './trace';
 

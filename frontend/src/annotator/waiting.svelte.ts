@@ -1,5 +1,6 @@
 /** Nothing is submitted before the pictures are there, and the page says so. */
-import type { Board, Confirmation } from './board.svelte';
+import type { Confirmation } from './arrangement.svelte';
+import type { Board } from './board.svelte';
 import { t } from './texts';
 
 /** Milliseconds. Pictures normally come sooner, and need no announcement. */

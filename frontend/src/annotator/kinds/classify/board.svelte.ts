@@ -1,5 +1,6 @@
 import type { IconName } from '../../icons';
-import { Board, type Confirmation } from '../../board.svelte';
+import type { Confirmation } from '../../arrangement.svelte';
+import { Board } from '../../board.svelte';
 import type { Choice, Look } from '../../looks';
 import { LEFT, type Missing } from '../../grouping';
 import { type Key, t } from '../../texts';

@@ -1,5 +1,5 @@
 import type { AnswerIn, CampaignForAnnotators } from '../../../api/types';
-import type { Confirmation } from '../../board.svelte';
+import type { Confirmation } from '../../arrangement.svelte';
 import type { Mark } from '../../looks';
 import { type Grouping, LEFT, withGroups } from '../../grouping';
 import { type Key, t } from '../../texts';

@@ -1,5 +1,6 @@
 import type { AnswerIn, LeasedImage } from '../../../api/types';
-import { Board, type Confirmation } from '../../board.svelte';
+import type { Confirmation } from '../../arrangement.svelte';
+import { Board } from '../../board.svelte';
 import type { Look } from '../../looks';
 import {
   assign,

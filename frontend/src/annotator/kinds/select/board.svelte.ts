@@ -1,5 +1,6 @@
 import type { AnswerIn } from '../../../api/types';
-import { Board, type Confirmation } from '../../board.svelte';
+import type { Confirmation } from '../../arrangement.svelte';
+import { Board } from '../../board.svelte';
 import type { Choice, Look } from '../../looks';
 import { type Grouping, LEFT, type Missing } from '../../grouping';
 import { type Key, language, t } from '../../texts';
