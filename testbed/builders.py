@@ -94,6 +94,16 @@ def a_campaign(
 ) -> Campaign:
     """A running campaign over a small collection."""
     owner = owner or an_account()
+    draft = a_draft(owner, collection, **plan)
+    with transaction() as session:
+        return start_campaign(session, owner, draft.id)
+
+
+def a_draft(
+    owner: Account | None = None, collection: Collection | None = None, **plan: object
+) -> Campaign:
+    """A campaign over a small collection that has not been started."""
+    owner = owner or an_account()
     collection = collection or a_collection(owner)
     values: dict[str, object] = {
         "name": "Campaign",
@@ -108,12 +118,11 @@ def a_campaign(
         "annotation": {"quick_pause": 0, **plan.get("annotation", {})},  # type: ignore[dict-item]
     }
     with transaction() as session:
-        campaign = create_campaign(
+        return create_campaign(
             session,
             owner,
             CampaignPlan(collection_id=collection.id, **values),
         )
-        return start_campaign(session, owner, campaign.id)
 
 
 def an_api_token(account: Account, scope: str = "write") -> str:

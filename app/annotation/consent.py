@@ -34,7 +34,9 @@ def key_of(text: str) -> str:
 
 def is_asked(settings: AnnotationSettings, annotator: Annotator) -> bool:
     """Return whether the annotator has yet to agree to the campaign's text, in any language."""
-    return bool(settings.consent.strip()) and annotator.consented_to not in _texts_by_key(settings)
+    if not settings.consent.strip() or annotator.consented_to == key_of(settings.consent):
+        return False
+    return annotator.consented_to not in _texts_by_key(settings)
 
 
 def _texts_by_key(settings: AnnotationSettings) -> dict[str, str]:

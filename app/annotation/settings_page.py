@@ -117,7 +117,7 @@ def _page(
     context = {
         **frame_context(session, account, campaign, "annotation"),
         "error": error,
-        "values": {**AnnotationSettings().model_dump(), **values},
+        "values": {**AnnotationSettings().model_dump(), **campaign.annotation, **values},
         "fields": AnnotationSettings.model_json_schema()["properties"],
         "needs_known_value": kind_of(campaign).needs_known_value,
         "attributes": attribute_names(session, collection),

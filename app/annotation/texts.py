@@ -6,7 +6,7 @@ from typing import Literal
 from app.annotation.schemas import TextLanguage, TextLanguages
 from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.models import Campaign
-from app.campaigns.translations import Translation
+from app.campaigns.translations import Translation, shown_names
 from app.core.languages import direction_of
 from app.kinds import kind_of
 
@@ -61,7 +61,4 @@ class Texts:
         """The names of the campaign's classes; [] if it has none."""
         kind = kind_of(self._campaign)
         own = list(kind.choices) if kind.asks_for_classes else []
-        names = self._translation.classes
-        if len(names) != len(own):
-            return own
-        return [name.strip() or known for name, known in zip(names, own, strict=True)]
+        return shown_names(self._translation.classes, own)

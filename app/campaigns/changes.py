@@ -21,6 +21,7 @@ from app.campaigns.quota import require_room_for_answers
 from app.campaigns.rounds import n_existing_rounds, n_full_rounds
 from app.campaigns.service import BadState, Frozen
 from app.campaigns.sharing import MayNotChange
+from app.campaigns.translations import with_classes
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.jobs.service import active_job, request_job
@@ -81,6 +82,12 @@ def _change_draft(
     for name in NESTED:
         before = defaults.get(name, getattr(campaign, name))
         merged[name] = {**before, **values.get(name, {})}
+    if "translations" not in values.get("annotation", {}):
+        # Classes that are no more have no names in other languages either.
+        classes = values.get("classes", defaults.get("classes", campaign.classes))
+        known = merged["annotation"].get("translations", {})
+        kept = {name.strip(): name.strip() for name in classes}
+        merged["annotation"]["translations"] = with_classes(known, kept)
     moves = values.get("collection_id", campaign.collection_id) != campaign.collection_id
     if moves and campaign.owner_id != account.id:
         raise MayNotChange("Only the campaign's owner can change its collection.")
@@ -126,7 +133,7 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
     if "learn_every" in values:
         campaign.learn_at = campaign.n_answers + int(values["learn_every"])
     if "classes" in values:
-        campaign.classes = _renamed_classes(campaign, values["classes"])
+        _rename_classes(campaign, values["classes"])
     reward = campaign.reward_cents
     budget, rounds = values.get("budget"), values.get("rounds")
     for name in (
@@ -177,6 +184,18 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
     if active_job(session, campaign.id) is not None:
         # The running job makes grids for the old rounds, so another job is needed.
         request_job(session, campaign.id, campaign.n_answers, again=True)
+
+
+def _rename_classes(campaign: Campaign, names: list[str]) -> None:
+    """Rename the classes of a started campaign, which keep their names in other languages."""
+    before = campaign.classes
+    campaign.classes = _renamed_classes(campaign, names)
+    translations = with_classes(
+        campaign.annotation.get("translations", {}),
+        dict(zip(before, campaign.classes, strict=True)),
+    )
+    campaign.annotation = {**campaign.annotation, "translations": translations}
+    service.require_class_names(campaign)
 
 
 def _renamed_classes(campaign: Campaign, names: list[str]) -> list[str]:

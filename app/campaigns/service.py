@@ -19,7 +19,7 @@ from app.campaigns.plan import CampaignPlan, check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.quota import require_room_for_answers
 from app.campaigns.sharing import MayNotChange, access_of
-from app.campaigns.translations import changed_questions, check_class_names
+from app.campaigns.translations import changed_questions, check_class_names, swapped_name
 from app.collections.models import Collection
 from app.collections.service import get_collection, require_images
 from app.core.database import locked
@@ -96,6 +96,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
     check_budget(campaign)
     session.add(campaign)
     session.flush()
+    require_class_names(campaign)
     described = collection.id, campaign.annotation[alt_texts.SETTING]
     if described != before:
         alt_texts.require_attribute(session, campaign)
@@ -166,8 +167,6 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
     campaign.n_images = collection.n_images
     require_known(session, campaign)
     alt_texts.require_attribute(session, campaign)
-    # Classes of a draft may change after they were translated.
-    _check_texts(campaign, {})
     named = features_named(get_strategy(campaign.strategy), campaign.settings)
     require_features(session, campaign, named)
     prepare_practice(session, campaign)
@@ -239,7 +238,9 @@ def set_annotation(
     campaign = get_campaign(session, owner, campaign_id, edit=True)
     before = campaign.annotation
     campaign.annotation = checked_annotation({**before, **values})
-    _check_texts(campaign, before if campaign.started_at is not None else {})
+    require_class_names(campaign)
+    if campaign.started_at is not None:
+        _check_meanings(campaign, before.get("translations", {}))
     if campaign.annotation[alt_texts.SETTING] != before.get(alt_texts.SETTING, ""):
         alt_texts.require_attribute(session, campaign)
     if campaign.started_at is not None or campaign.annotation["known_attribute"]:
@@ -250,18 +251,29 @@ def set_annotation(
     return campaign
 
 
-def _check_texts(campaign: Campaign, before: dict[str, Any]) -> None:
-    """Raise InvalidInput if translations do not fit the classes, and Frozen if they change a
-    question that has been asked. `before`: the settings of a started campaign."""
-    after = campaign.annotation["translations"]
-    wrong = check_class_names(after, campaign.classes)
+def require_class_names(campaign: Campaign) -> None:
+    """Raise InvalidInput if translations do not fit the classes."""
+    wrong = check_class_names(campaign.annotation["translations"], campaign.classes)
     if wrong is not None:
         raise InvalidInput(f"Translations (translations): {wrong}", code="bad_annotation")
-    changed = changed_questions(before.get("translations", {}), after)
+
+
+def _check_meanings(campaign: Campaign, before: dict[str, Any]) -> None:
+    """Raise Frozen if answers would mean something else with the campaign's translations than with
+    those before."""
+    after = campaign.annotation["translations"]
+    changed = changed_questions(before, after)
     if changed:
         raise Frozen(
             f"You can't change the question in {', '.join(changed)} because the campaign has "
             "started. Clone the campaign to ask again in other words. You can add a language."
+        )
+    swapped = swapped_name(before, after, campaign.classes)
+    if swapped is not None:
+        code, name = swapped
+        raise Frozen(
+            f"{name!r} is already the name of another class in {code}, and answers would change "
+            "their meaning."
         )
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+import sys
 from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar
 
-from uvicorn._types import ASGI3Application
+from uvicorn._types import ASGI3Application, ASGISendEvent
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -35,6 +36,7 @@ MOST_AHEAD, MOST_BYTES_AHEAD = 8, 16 * 1024
 # Maximum number of connections. The remaining descriptors are for the database, storage and files.
 MOST_CONNECTIONS = 2_000
 _OTHER_DESCRIPTORS = 256
+_LENGTHS = (b"content-length", b"transfer-encoding")
 # Maximum for one address. A proxy that uvicorn trusts carries everyone's connections, so it has no
 # limit.
 MOST_OF_ADDRESS = 1_000
@@ -68,6 +70,23 @@ def is_believed(address: str, proxies: list[str] | str) -> bool:
 
 class _Refused(Exception):
     """Stops the parser: the client must not go on like this."""
+
+
+class _WithoutChunks(RequestResponseCycle):
+    """A request in HTTP/1.0, which knows no chunks: a response without a length ends with the
+    connection."""
+
+    _is_open_ended = False
+
+    async def send(self, message: ASGISendEvent) -> None:
+        if message["type"] == "http.response.start" and not self.response_started:
+            names = {name.lower() for name, _ in message.get("headers", ())}
+            if b"content-length" not in names:
+                self._is_open_ended, self.chunked_encoding = True, False
+        elif message["type"] == "http.response.body" and self._is_open_ended:
+            left = 0 if not message.get("more_body", False) else sys.maxsize
+            self.expected_content_length = left + len(message.get("body", b""))
+        await super().send(message)
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -137,26 +156,31 @@ class LimitedProtocol(HttpToolsProtocol):
             self._ahead_bytes += len(data)
         if self._head_bytes > MOST_HEAD_BYTES or self._ahead_bytes > MOST_BYTES_AHEAD:
             self.send_400_response("The headers are too long.")
+        elif self._is_in_body and not self._is_busy:
+            self._wait_for_next()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what arrived, and close the connection. The application, if it is at work on an
-        earlier request, finds the client disconnected: there is one response, not two."""
-        has_begun = self._is_busy and self._active is not None and self._active.response_started
+        """Refuse what arrived, and close the connection. The application, if it is at work, finds
+        the client disconnected: each request has one response at most, and none is another's."""
+        is_answered = self._active is not None and self._active.response_started
+        is_of_active = self._is_in_body and not self._is_ahead
+        may_respond = not is_answered if is_of_active else not self._is_busy
         self._disconnect()
-        if has_begun:
-            self.transport.abort()
-        else:
+        if may_respond:
             super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_ahead = self._is_busy
-        if not self._is_ahead:
-            self._ahead_bytes = 0
 
     def on_headers_complete(self) -> None:
         self._check_head()
+        self._unset_keepalive_if_required()
         super().on_headers_complete()
+        if self.parser.get_http_version() == "1.0":
+            self.cycle.__class__ = _WithoutChunks
         # What follows the body is no part of the headers.
         self.headers = []
         self._has_progress = self._is_in_body = True
@@ -170,11 +194,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._has_progress, self._is_in_body = True, False
         super().on_message_complete()
-        if self.cycle.response_complete and not self.transport.is_closing():
-            self._unset_keepalive_if_required()
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
+        if not self._is_busy and not self.transport.is_closing():
+            self._wait_for_next()
 
     def on_response_complete(self) -> None:
         if not self.pipeline:
@@ -187,12 +208,19 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._active = cycle
+        if not self.pipeline:
+            self._is_ahead, self._ahead_bytes = False, 0
         super()._start_asgi_task(cycle, app)
 
     def _unsupported_upgrade_warning(self) -> None:
-        # The parser drops what may follow.
+        """Answer as if no upgrade were wanted. What may follow is dropped by the parser."""
         self.cycle.keep_alive = False
-        super()._unsupported_upgrade_warning()
+
+    def _wait_for_next(self) -> None:
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
 
     @property
     def _is_busy(self) -> bool:
@@ -205,7 +233,10 @@ class LimitedProtocol(HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if hosts > 1 or (version == "1.1" and hosts == 0) or version not in ("1.0", "1.1"):
             raise _Refused
-        if size > MOST_HEAD_BYTES or len(self.pipeline) >= MOST_AHEAD:
+        if size > MOST_HEAD_BYTES or len(self.pipeline) >= MOST_AHEAD or not self.url.isascii():
+            raise _Refused
+        # The parser drops the body of a request for an upgrade.
+        if self.parser.should_upgrade() and any(name in _LENGTHS for name, _ in self.headers):
             raise _Refused
 
     def _disconnect(self) -> None:

@@ -106,5 +106,6 @@ def _by_weight(accepted: str) -> list[str]:
             weight = float(parameters.strip().removeprefix("q=") or 1)
         except ValueError:
             weight = 0.0
-        weighted.append((-weight, tag.strip().lower()))
-    return [tag for weight, tag in sorted(weighted, key=lambda pair: pair[0]) if weight < 0]
+        if 0 < weight <= 1:
+            weighted.append((-weight, tag.strip().lower()))
+    return [tag for _, tag in sorted(weighted, key=lambda pair: pair[0])]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.core.connections import MOST_HEAD_BYTES
+from app.core.connections import MOST_BYTES_AHEAD, MOST_HEAD_BYTES
 from tests.support.web_server import a_connection, is_closed, served, until, until_closed
 
 HEAD = b"POST /%s HTTP/1.1\r\nHost: here\r\n"
@@ -139,7 +139,7 @@ def test_no_http_behind_a_response_that_has_begun_ends_it(application: Applicati
         until(lambda: application.begun == 1)
         assert b"first" in connection.recv(2**16)
         connection.sendall(b"no length of a chunk\r\n")
-        assert until_closed(connection) == b""
+        assert b"HTTP/1.1" not in until_closed(connection)
         application.goes_on = True
         until(lambda: application.gone == 1)
 
@@ -173,3 +173,69 @@ def test_the_rest_of_a_body_behind_its_response_is_dropped(application: Applicat
         assert b" 413 " in connection.recv(2**16)
         connection.sendall(b"GET / HTTP" + HEAD % b"" + b"Connection: close\r\n\r\n")
         assert until_closed(connection).count(b" 413 ") == 1
+
+
+def test_a_body_of_a_request_for_an_upgrade_is_not_lost_in_silence(
+    application: Application,
+) -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}"
+    with served(application, ws="none") as port, closing(a_connection(port)) as connection:
+        connection.sendall(HEAD % b"" + upgrade)
+        assert until_closed(connection).startswith(b"HTTP/1.1 400 ")
+    assert application.begun == 0
+
+
+def test_requests_that_overlap_may_go_on_for_ever(application: Application) -> None:
+    """Only what waits now is limited, not what has waited before."""
+    request = b"GET / HTTP/1.1\r\nHost: here\r\nX: " + 1000 * b"x" + b"\r\n\r\n"
+    with served(application) as port, closing(a_connection(port)) as connection:
+        replies = b""
+        connection.sendall(request)
+        for n in range(3 * MOST_BYTES_AHEAD // len(request)):
+            connection.sendall(request)
+            while replies.count(b"200 OK") <= n:
+                replies += connection.recv(2**16)
+
+
+def test_a_body_behind_an_earlier_request_is_a_body_like_others(application: Application) -> None:
+    with served(application) as port, closing(a_connection(port)) as connection:
+        connection.sendall(b"GET /late HTTP/1.1\r\nHost: here\r\n\r\n")
+        until(lambda: application.begun == 1)
+        size = 4 * MOST_BYTES_AHEAD
+        length = b"Connection: close\r\nContent-Length: %d\r\n\r\n" % size
+        connection.sendall(HEAD % b"" + length)
+        time.sleep(0.1)
+        application.goes_on = True
+        until(lambda: application.begun == 2)
+        connection.sendall(size * b"x")
+        assert until_closed(connection).count(b"200 OK") == 2
+
+
+def test_no_http_behind_an_early_response_is_no_second_response() -> None:
+    async def hasty(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    with served(hasty) as port, closing(a_connection(port)) as connection:
+        connection.sendall(HEAD % b"" + CHUNKED)
+        assert b" 401 " in connection.recv(2**16)
+        connection.sendall(b"no length of a chunk\r\n")
+        assert b"HTTP/1.1" not in until_closed(connection)
+
+
+@pytest.mark.parametrize("path", [b"", b"begun"])
+def test_http_1_0_gets_no_chunks(application: Application, path: bytes) -> None:
+    application.goes_on = True
+    with served(application) as port, closing(a_connection(port)) as connection:
+        connection.sendall(b"GET /%s HTTP/1.0\r\n\r\n" % path)
+        head, _, body = until_closed(connection).partition(b"\r\n\r\n")
+    assert b"chunked" not in head
+    assert body == (b"firstall of it" if path else b"all of it")
+
+
+@pytest.mark.parametrize("path", [b"/\xff", b"/?\xff", b"/?\xc3\xa9"])
+def test_addresses_are_ascii(application: Application, path: bytes) -> None:
+    with served(application) as port, closing(a_connection(port)) as connection:
+        connection.sendall(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path)
+        assert until_closed(connection).startswith(b"HTTP/1.1 400 ")
+    assert application.begun == 0

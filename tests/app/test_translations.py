@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from app.campaigns.service import start_campaign
 from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.core.languages import NAMES, first_accepted
-from testbed.builders import a_campaign, an_account, reloaded, sign_in
+from testbed.builders import a_campaign, a_draft, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, submit
 
 GERMAN = {"question": "Was gehört zusammen?", "instructions": "Sortiere *alle*.", "consent": "Ja?"}
@@ -131,7 +132,11 @@ def test_a_consent_text_in_one_language_alone_asks_nobody(client: TestClient) ->
         ({"translations": {"de": {"question": "x" * 2001}}}, "translations.de.question"),
         ({"translations": {"fr": {"consent": "x" * 20_001}}}, "translations.fr.consent"),
         ({"text_language": "xx"}, "text_language"),
-        ({"translations": {"fr": {"classes": ["chat"]}}}, "1 names for 0 classes"),
+        ({"translations": {"fr": {"classes": {"cat": "chat"}}}}, "fr: there is no class 'cat'"),
+        (
+            {"translations": {code: {"thanks": 20_000 * "x"} for code in list(NAMES)[9:15]}},
+            "120,000 characters",
+        ),
         ({"translations": {code: {} for code in list(NAMES)[9:30]}}, "at most 20"),
     ],
 )
@@ -178,34 +183,94 @@ def test_answers_say_in_which_language_the_question_was_read(client: TestClient)
     assert {row["question_language"] for row in lines} == {"de", ""}
 
 
-def a_named_campaign(owner: Account, names: list[str], **plan: Any) -> Campaign:
-    return a_campaign(
-        owner,
-        kind="classify",
-        classes=["cat", "dog"],
-        max_groups=2,
-        strategy="neucrowd",
-        annotation={"translations": {"de": {"classes": names}}},
-        **plan,
-    )
+def a_named_campaign(
+    owner: Account,
+    names: dict[str, str],
+    build: Callable[..., Campaign] = a_campaign,
+) -> Campaign:
+    values: dict[str, Any] = {
+        "kind": "classify",
+        "classes": ["cat", "dog"],
+        "max_groups": 2,
+        "strategy": "neucrowd",
+        "annotation": {"translations": {"de": {"question": "Was?", "classes": names}}},
+    }
+    return build(owner, **values)
+
+
+def german_names(campaign: Campaign) -> dict[str, str]:
+    names: dict[str, str] = reloaded(campaign.id).annotation["translations"]["de"]["classes"]
+    return names
+
+
+def changed_plan(client: TestClient, campaign: Campaign, **values: Any) -> Any:
+    with transaction() as session:
+        sign_in(client, session.get_one(Account, campaign.owner_id))
+    return client.patch(f"/api/v1/campaigns/{campaign.id}", json=values)
 
 
 def test_classes_are_named_in_each_language(client: TestClient) -> None:
-    campaign = a_named_campaign(an_account(), [" Katze ", ""])
+    campaign = a_named_campaign(an_account(), {"cat": " Katze ", "dog": ""})
     assert opened(client, campaign, "de")["campaign"]["classes"] == ["Katze", "dog"]
     assert opened(client, campaign, "ar")["campaign"]["classes"] == ["cat", "dog"]
+
+
+def test_a_name_goes_with_its_class(client: TestClient) -> None:
+    """Classes of a draft may be swapped, removed and added: no image gets another's name."""
+    draft = a_named_campaign(an_account(), {"cat": "Katze", "dog": "Hund"}, a_draft)
+    for classes in (["dog", "cat"], ["dog", "bird"]):
+        reply = changed_plan(client, draft, classes=classes)
+        assert reply.status_code == 200, reply.text
+    assert german_names(draft) == {"dog": "Hund"}
+    assert changed_plan(client, draft, kind="select").status_code == 200
+    assert german_names(draft) == {}
+
+
+def test_names_of_a_started_campaign_keep_their_meaning(client: TestClient) -> None:
+    campaign = a_named_campaign(an_account(), {"cat": "Katze", "dog": "Hund"})
+    for names in ({"cat": "Hund", "dog": "Katze"}, {"cat": "hund", "dog": "Welpe"}):
+        reply = change(
+            client, campaign, translations={"de": {"question": "Was?", "classes": names}}
+        )
+        assert (reply.status_code, reply.json()["code"]) == (409, "frozen"), reply.text
+    better = {"de": {"question": "Was?", "classes": {"cat": "Kater", "dog": "Hund"}}}
+    assert change(client, campaign, translations=better).status_code == 200
+    # Another name of their own keeps those in other languages.
+    reply = changed_plan(client, campaign, classes=["tomcat", "dog"])
+    assert reply.status_code == 200, reply.text
+    assert german_names(campaign) == {"tomcat": "Kater", "dog": "Hund"}
+    assert opened(client, campaign, "de")["campaign"]["classes"] == ["Kater", "Hund"]
+
+
+def test_an_own_name_that_another_language_has_is_refused(client: TestClient) -> None:
+    campaign = a_named_campaign(an_account(), {"cat": "Katze"})
+    reply = changed_plan(client, campaign, classes=["cat", "katze"])
+    assert reply.status_code == 422, reply.text
+    assert "de: two classes would have the same name" in reply.json()["detail"]
+    assert change(client, campaign, thanks="Thank you").status_code == 200
+
+
+def test_a_draft_from_before_there_were_languages_starts(client: TestClient) -> None:
+    draft = a_draft()
+    with transaction() as session:
+        stored = session.get_one(Campaign, draft.id)
+        new = {"translations", "text_language", "alt_text_attribute", "quick_pause"}
+        stored.annotation = {k: v for k, v in stored.annotation.items() if k not in new}
+        sign_in(client, session.get_one(Account, stored.owner_id))
+    reply = client.post(f"/api/v1/campaigns/{draft.id}/start")
+    assert reply.status_code == 200, reply.text
 
 
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["Katze"], "de: 1 names for 2 classes"),
-        (["DOG", ""], "de: two classes would have the same name"),
-        (["x" * 41, ""], "at most 40"),
+        ({"bird": "Vogel"}, "de: there is no class 'bird'. The classes are cat, dog."),
+        ({"cat": "DOG"}, "de: two classes would have the same name"),
+        ({"cat": "x" * 41}, "at most 40"),
     ],
 )
 def test_names_of_classes_fit_the_classes(
-    environment: dict[str, str], names: list[str], words: str
+    environment: dict[str, str], names: dict[str, str], words: str
 ) -> None:
     with pytest.raises(InvalidInput, match=words):
         a_named_campaign(an_account(), names)

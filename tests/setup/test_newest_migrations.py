@@ -1,14 +1,15 @@
-"""Migrations 0023 to 0026 run down and up on a database that holds data."""
+"""Migrations 0023 to 0027 run down and up on a database that holds data."""
 
 import os
 
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
+from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.links import link_address
 from app.core.database import transaction
 from app.recruitment.links import LinkPlan, make_link
-from testbed.builders import a_campaign, a_recruitment, an_account
+from testbed.builders import a_campaign, a_draft, a_recruitment, an_account, reloaded
 from tests.app.test_annotation import a_session
 from tests.support.migrations import migrate, query, tables
 from tests.support.questions import AGE, answer_age
@@ -84,3 +85,18 @@ def test_0026_keeps_what_was_recruited_on_a_newer_channel(environment: dict[str,
     assert query(url, on_board) == [(1,)]
     migrate(url, "upgrade", "head")
     assert query(url, on_board) == [(1,)]
+
+
+def test_0027_asks_nobody_in_campaigns_that_have_started(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    plain, translated = a_campaign(), a_campaign(annotation={"translations": {"de": {}}})
+    a_draft()
+    migrate(url, "downgrade", "0026")
+    keys = "SELECT count(*) FROM campaign, jsonb_object_keys(annotation) key WHERE key = ANY(%s)"
+    new = "ARRAY['quick_pause', 'translations', 'text_language', 'alt_text_attribute']"
+    assert query(url, keys.replace("%s", new)) == [(0,)]
+    migrate(url, "upgrade", "head")
+    pauses = "SELECT annotation -> 'quick_pause' FROM campaign ORDER BY created_at"
+    assert query(url, pauses) == [(0,), (0,), (None,)]
+    for campaign in (plain, translated):
+        assert annotation_of(reloaded(campaign.id).annotation).quick_pause == 0

@@ -32,6 +32,7 @@ from tests.support.poisoned import a_draft
 __all__ = ["no_errors_on_the_page"]
 pytestmark = pytest.mark.browser
 FRENCH = {"question": "Qu’est-ce qui va ensemble ?"}
+GERMAN_COLOURS = {"red": "rot", "green": "grün", "blue": "blau"}
 TEXTS: dict[str, Any] = {
     "consent": "Yes?",
     "instructions": "Sort *all*.",
@@ -145,11 +146,11 @@ def test_who_reads_no_language_of_the_texts_gets_the_own_ones(
 
 
 def test_classes_have_their_names_in_the_language(browser: Browser, web: System) -> None:
-    names = {"de": {"classes": ["rot", "grün", "blau"]}}
+    names = {"de": {"question": "Was?", "classes": GERMAN_COLOURS}}
     settings = {"translations": names, "show_instructions": False}
     campaign = a_campaign(kind="classify", annotation=settings, **PLANS["classify"])
     page = a_page(browser, web, campaign, "de")
-    for name in names["de"]["classes"]:
+    for name in GERMAN_COLOURS.values():
         expect(page.get_by_role("button", name=name).first).to_be_visible(timeout=SLOW)
 
 

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { emptyTranslation, namesFor, translationsOf, withName } from './translations';
+import { emptyTranslation, translationsOf, withClasses, withName } from './translations';
 
 const CLASSES = ['cat', 'dog'];
 
 describe('names of classes', () => {
-  it('are as many as the classes, or none', () => {
-    const german = withName(emptyTranslation(), CLASSES, 1, 'Hund');
-    expect(german.classes).toEqual(['', 'Hund']);
-    expect(withName(german, CLASSES, 1, ' ').classes).toEqual([]);
+  it('belong to classes, wherever these lie', () => {
+    const german = withName(emptyTranslation(), CLASSES, 'dog', 'Hund');
+    expect(german.classes).toEqual({ dog: 'Hund' });
+    expect(withClasses(german, ['dog', 'cat']).classes).toEqual({ dog: 'Hund' });
+    expect(withName(german, CLASSES, 'dog', ' ').classes).toEqual({});
   });
 
-  it('start empty when there are other classes', () => {
-    const german = { ...emptyTranslation(), classes: ['Katze'] };
-    expect(namesFor(german, CLASSES)).toEqual(['', '']);
-    expect(withName(german, CLASSES, 0, 'Katze').classes).toEqual(['Katze', '']);
+  it('go with the class', () => {
+    const german = { ...emptyTranslation(), classes: { cat: 'Katze', dog: 'Hund' } };
+    expect(withClasses(german, ['cat', 'bird']).classes).toEqual({ cat: 'Katze' });
   });
 });
 

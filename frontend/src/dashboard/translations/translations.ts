@@ -29,7 +29,7 @@ export function emptyTranslation(): Translation {
     instructions: '',
     thanks: '',
     screen_out_text: '',
-    classes: [],
+    classes: {},
   };
 }
 
@@ -37,21 +37,30 @@ export function directionOf(language: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.has(language) ? 'rtl' : 'ltr';
 }
 
-/** Names by class; none at all where they are not as many as the classes. */
-export function namesFor(translation: Translation, classes: readonly string[]): string[] {
-  const { classes: names = [] } = translation;
-  return names.length === classes.length ? names : classes.map(() => '');
-}
-
-/** With another name of one class; none are kept where all are empty. */
+/** With another name of a class, and without names of classes that are no more. */
 export function withName(
   translation: Translation,
   classes: readonly string[],
-  index: number,
+  own: string,
   name: string,
 ): Translation {
-  const names = namesFor(translation, classes).with(index, name);
-  return { ...translation, classes: names.some((one) => one.trim()) ? names : [] };
+  return withClasses({ ...translation, classes: { ...translation.classes, [own]: name } }, classes);
+}
+
+/** Names of other classes than there are can't be saved. */
+export function withClasses(translation: Translation, classes: readonly string[]): Translation {
+  const names = Object.entries(translation.classes ?? {});
+  const kept = names.filter(([own, name]) => classes.includes(own) && name.trim());
+  return { ...translation, classes: Object.fromEntries(kept) };
+}
+
+/** All of them for these classes. */
+export function translationsFor(
+  translations: Translations | undefined,
+  classes: readonly string[],
+): Translations {
+  const all = Object.entries(translations ?? {});
+  return Object.fromEntries(all.map(([code, each]) => [code, withClasses(each, classes)]));
 }
 
 /** What a form's data say; what cannot be read is named in the page's own message. */

@@ -9,6 +9,7 @@ import type {
   Options,
   Plan,
 } from '../../api/types';
+import { translationsFor } from '../translations/translations';
 import { beginWith, suggestedBudget } from './suggestions';
 
 /** Milliseconds of quiet after typing. */
@@ -95,7 +96,17 @@ export class CampaignDraft {
     if ('budget' in changes) this.chosenBudget = true;
     // There are as many groups as classes.
     const { classes } = changes as { classes?: string[] };
-    this.put(classes ? { ...changes, max_groups: classes.length } : changes);
+    this.put(
+      classes
+        ? { ...changes, max_groups: classes.length, ...this.translatedFor(classes) }
+        : changes,
+    );
+  }
+
+  /** Classes that are no more have no names in other languages either. */
+  private translatedFor(classes: readonly string[]): Changes {
+    const { translations } = this.campaign?.annotation ?? {};
+    return { annotation: { translations: translationsFor(translations, classes) } };
   }
 
   private put(changes: Changes): void {
@@ -129,6 +140,7 @@ export class CampaignDraft {
       max_groups,
       classes: body.classes,
       ...named,
+      ...this.translatedFor(body.classes.length > 0 ? classes : []),
       rounds,
       ...(this.chosenBudget ? {} : { budget }),
     });
