@@ -257,7 +257,7 @@ def test_a_draft_from_before_there_were_languages_starts(client: TestClient) -> 
         new = {"translations", "text_language", "alt_text_attribute", "quick_pause"}
         stored.annotation = {k: v for k, v in stored.annotation.items() if k not in new}
         sign_in(client, session.get_one(Account, stored.owner_id))
-    reply = client.post(f"/api/v1/campaigns/{draft.id}/start")
+    reply = client.post(f"/api/v1/campaigns/{draft.id}/actions/start")
     assert reply.status_code == 200, reply.text
 
 

@@ -89,8 +89,10 @@ def test_0026_keeps_what_was_recruited_on_a_newer_channel(environment: dict[str,
 
 def test_0027_asks_nobody_in_campaigns_that_have_started(environment: dict[str, str]) -> None:
     url = environment["DATABASE_URL"]
-    plain, translated = a_campaign(), a_campaign(annotation={"translations": {"de": {}}})
-    a_draft()
+    owner = an_account()
+    plain = a_campaign(owner)
+    translated = a_campaign(owner, annotation={"translations": {"de": {}}})
+    a_draft(owner)
     migrate(url, "downgrade", "0026")
     keys = "SELECT count(*) FROM campaign, jsonb_object_keys(annotation) key WHERE key = ANY(%s)"
     new = "ARRAY['quick_pause', 'translations', 'text_language', 'alt_text_attribute']"
