@@ -1,15 +1,7 @@
 /** The page's life: session, what comes before the grids, and grids one after the other. */
 import { tick } from 'svelte';
 import { ApiError } from '../api/errors';
-import type {
-  AnswerOut,
-  DraftIn,
-  Handout,
-  Lease,
-  Session,
-  StageState,
-  Step,
-} from '../api/types';
+import type { AnswerOut, DraftIn, Handout, Lease, Session, StageState, Step } from '../api/types';
 import type { HeadStart } from '../head-start';
 import { Access } from './access.svelte';
 import * as api from './api';
