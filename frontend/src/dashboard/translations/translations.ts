@@ -51,7 +51,7 @@ export function withName(
   name: string,
 ): Translation {
   const names = namesFor(translation, classes).with(index, name);
-  return { ...translation, classes: names.some((one) => one.trim()) ? names : [] };
+  return { ...translation, classes: names.some((text) => text.trim()) ? names : [] };
 }
 
 /** What a form's data say; what cannot be read is named in the page's own message. */
