@@ -4,6 +4,6 @@ import { kinds } from './kinds.js';
 
 const pages = kinds.map((kind) => `annotator-${kind}`);
 for (const mode of ['requesters', 'sheet', 'preview', ...pages]) {
-  // Of the kinds' builds, only the sizes that check-size.js prints are of interest.
+  // check-size.js prints the sizes of the kinds' builds; nothing else about them is of interest.
   await build({ mode, logLevel: pages.includes(mode) ? 'warn' : 'info' });
 }

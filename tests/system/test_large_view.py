@@ -95,6 +95,14 @@ def sides(place: Locator) -> tuple[float, float, float, float]:
     return x - across, y - down, x + across, y + down
 
 
+def zoom_in_fully(button: Locator) -> None:
+    for _ in range(20):
+        if button.get_attribute("aria-disabled") == "true":
+            return
+        button.click()
+    raise AssertionError("there is no largest zoom")
+
+
 def is_whole(picture: Locator) -> bool:
     """Whether all of a square picture is in the middle of its frame."""
     left, top, right, bottom = sides(picture.locator(".."))
@@ -235,8 +243,7 @@ def test_keys_and_buttons_zoom_and_move_within_the_image(browser: Browser, link:
     for key, expected in (("+", 150), ("=", 200), ("-", 150), ("0", 100)):
         page.keyboard.press(key)
         assert zoom(page) == expected
-    for _ in range(9):
-        nearer.click()
+    zoom_in_fully(nearer)
     assert zoom(page) == 800
     page.keyboard.press("ArrowRight")
     assert sides(picture)[0] < -sides(frame)[2]
@@ -329,8 +336,7 @@ def test_very_long_images_are_magnified_until_they_fill_the_view(
     page.mouse.dblclick(x, y)
     wait_until("closer", lambda: zoom(page) > 3000)
     page.keyboard.press("0")
-    for _ in range(20):
-        page.get_by_role("button", name="Zoom in").click()
+    zoom_in_fully(page.get_by_role("button", name="Zoom in"))
     left, top, right, bottom = sides(picture)
     long, short = max(size), min(size)
     assert max(right - left, bottom - top) == pytest.approx(
@@ -344,6 +350,101 @@ def test_very_long_images_are_magnified_until_they_fill_the_view(
         page.keyboard.press("ArrowRight" if size[1] > size[0] else "ArrowDown")
     end = 2 if size[1] > size[0] else 3
     assert sides(picture)[end] == pytest.approx(sides(frame)[end], abs=1)
+
+
+def test_a_finger_that_trembles_taps(browser: Browser, link: str) -> None:
+    page = at_work(browser, link)
+    picture = opened_view(page)
+    for _ in range(2):
+        page.keyboard.press("+")
+    x, y = centre(picture.locator(".."))
+    before = sides(picture)
+    page.mouse.move(x + 60, y + 40)
+    page.mouse.down()
+    for k in range(12):
+        page.mouse.move(x + 60 + 2 * (k % 2), y + 40)
+    page.mouse.up()
+    assert sides(picture)[:2] == pytest.approx((before[0] - 62, before[1] - 40), abs=1)
+
+
+def test_arrow_keys_scroll_where_they_move_nothing(browser: Browser, link: str) -> None:
+    page = at_work(browser, link)
+    opened_view(page)
+    page.evaluate("addEventListener('keydown', event => { scrolls = !event.defaultPrevented })")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("scrolls") is True
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("scrolls") is False
+
+
+def test_the_zoom_is_said_after_the_last_step(browser: Browser, link: str) -> None:
+    page = at_work(browser, link)
+    opened_view(page)
+    status = page.get_by_role("dialog").get_by_role("status")
+    expect(status).to_have_text("100%")
+    status.evaluate(
+        """status => {
+            window.said = [];
+            new MutationObserver(() => said.push(status.textContent))
+                .observe(status, {childList: true, characterData: true, subtree: true});
+        }"""
+    )
+    for _ in range(4):
+        page.keyboard.press("+")
+    expect(status).to_have_text("400%")
+    assert page.evaluate("said") == ["400%"]
+
+
+# --- next to the mouse ---------------------------------------------------------------------------
+
+
+def test_a_click_is_no_wish_to_see_it_large_after_a_look_either(
+    browser: Browser, link: str
+) -> None:
+    page = at_work(browser, link)
+    opened_view(page)
+    page.keyboard.press("Escape")
+    page.locator(TILES).nth(3).click()
+    page.wait_for_timeout(HOVER_MS)
+    expect(page.locator(".large")).to_have_count(0)
+    page.locator(TILES).nth(4).hover()
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(HOVER_MS)
+    expect(page.locator(".large")).to_have_count(0)
+
+
+@pytest.mark.parametrize("kind", ["grid", "odd_one_out"])
+def test_the_mouse_can_move_onto_the_view(browser: Browser, web: System, kind: str) -> None:
+    campaign = a_campaign(kind=kind, budget=4, **PLANS[kind])
+    page = at_work(browser, link_of(campaign, web))
+    if kind == "odd_one_out":
+        page.locator(OPEN).wait_for(timeout=SLOW)
+    for index in (1, 0):
+        page.locator(TILES).nth(index).hover()
+    view = page.locator(".large")
+    expect(view).to_be_visible()
+    page.mouse.move(*centre(view))
+    page.wait_for_timeout(HOVER_MS)
+    expect(view).to_be_visible()
+
+
+def test_the_mouse_in_the_view_says_nothing_about_the_images_below(
+    browser: Browser, link: str
+) -> None:
+    page = at_work(browser, link)
+    page.locator(TILES).nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    for index in (5, 6):
+        page.mouse.move(*centre(page.locator(TILES).nth(index)))
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("2")
+    expect(page.locator(f"{TILES}.grouped")).to_have_count(1)
+    image = page.locator(TILES).nth(1).get_attribute("data-image") or ""
+    assert grouped(page) == {int(image): "2"}
 
 
 # --- settings, screens and languages -------------------------------------------------------------

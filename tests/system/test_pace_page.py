@@ -15,6 +15,7 @@ from tests.support.annotators_page import (
     DESK,
     PHONE,
     finish,
+    grouped,
     link_of,
     no_errors_on_the_page,
     opened,
@@ -167,6 +168,7 @@ def test_going_on_sorting_is_looking_again(browser: Browser, web: System) -> Non
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+Shift+z")
     expect(page.get_by_test_id("quick")).to_have_count(0)
+    expect(page.get_by_test_id("submit")).to_be_focused()
     # Nor is anybody asked again who opens the page again.
     expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved")
     page.reload()
@@ -174,6 +176,48 @@ def test_going_on_sorting_is_looking_again(browser: Browser, web: System) -> Non
     submit(page)
     expect(page.get_by_test_id("completion-code")).to_be_visible(timeout=SLOW)
     assert [choices_of(answer) for answer in stored()] == [[0]]
+
+
+def test_nobody_is_asked_again_who_opens_the_page_again(browser: Browser, web: System) -> None:
+    campaign = a_campaign(budget=1, grid_size=24, grids_per_assignment=1, annotation=QUICK)
+    page = at_grid(browser, link_of(campaign, web), **DESK)
+    pair(page)
+    submit(page)
+    expect(page.get_by_test_id("quick")).to_be_visible()
+    expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved")
+    page.reload()
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
+    submit(page)
+    expect(page.get_by_test_id("completion-code")).to_be_visible(timeout=SLOW)
+    assert [choices_of(answer) for answer in stored()] == [[0]]
+
+
+def test_leftovers_are_asked_about_once(browser: Browser, web: System) -> None:
+    campaign = a_campaign(budget=1, grid_size=24, grids_per_assignment=1, annotation=QUICK)
+    page = at_grid(browser, link_of(campaign, web), **DESK)
+    pair(page)
+    page.get_by_test_id("submit").click()
+    page.get_by_test_id("submit-leftovers").click()
+    page.get_by_test_id("quick-back").click()
+    page.get_by_test_id("submit").click()
+    expect(page.get_by_test_id("completion-code")).to_be_visible(timeout=SLOW)
+    assert [choices_of(answer) for answer in stored()] == [[0, 1]]
+
+
+def test_a_key_that_is_held_answers_no_question(browser: Browser, web: System) -> None:
+    campaign = a_campaign(budget=1, grid_size=24, grids_per_assignment=1, annotation=QUICK)
+    page = at_grid(browser, link_of(campaign, web), **DESK)
+    pair(page)
+    before = grouped(page)
+    for button, question in (("submit", "leftovers"), ("submit-leftovers", "quick")):
+        page.get_by_test_id(button).focus()
+        for _ in range(5):
+            page.keyboard.down("Enter")
+            page.wait_for_timeout(30)
+        page.keyboard.up("Enter")
+        expect(page.get_by_test_id(question)).to_be_visible()
+    assert grouped(page) == before
+    assert stored() == []
 
 
 def test_who_takes_their_time_is_not_asked(browser: Browser, web: System) -> None:

@@ -29,6 +29,21 @@ IMAGES = "[data-pile-image]"
 TOUCH = {"has_touch": True, "is_mobile": True}
 LOW = {"viewport": {"width": 844, "height": 390}, **TOUCH}
 SPLIT = "Make a new group of these"
+OUT = "Remove from the group"
+# What is announced behind an open dialog is not read out.
+WATCH = """
+() => {
+    const place = document.querySelector('[data-testid=announcement]');
+    window.watched = [];
+    new MutationObserver((records) => {
+        for (const {target, removedNodes} of records) {
+            if ([...removedNodes].some((node) => node.nodeName === 'DIALOG'))
+                window.watched.push('closed');
+            if (place.contains(target)) window.watched.push(place.textContent);
+        }
+    }).observe(document.body, {childList: true, characterData: true, subtree: true});
+}
+"""
 
 
 def person_at(page: Page, way: Way) -> Person:
@@ -196,7 +211,7 @@ def test_images_are_taken_out_and_put_into_another_group(browser: Browser, web: 
     pile(page, 1).click()
     page.locator(IMAGES).first.click()
     out = in_pile(page)[0]
-    act(page, "Remove from the group").click()
+    act(page, OUT).click()
     assert members(page, 1) == first - {out}
     page.locator(IMAGES).first.click()
     moved = in_pile(page)[0]
@@ -207,7 +222,7 @@ def test_images_are_taken_out_and_put_into_another_group(browser: Browser, web: 
     for image in page.locator(IMAGES).all():
         image.click()
     expect(act(page, SPLIT)).to_have_attribute("aria-disabled", "true")
-    act(page, "Remove from the group").click()
+    act(page, OUT).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("button[data-group='0']")).to_be_focused()
     assert members(page, 1) == set()
@@ -215,6 +230,60 @@ def test_images_are_taken_out_and_put_into_another_group(browser: Browser, web: 
         page.keyboard.press("Control+z")
         assert len(members(page, 1)) == n_back
     assert members(page, 1) == first
+
+
+def test_a_key_in_a_pile_undoes_one_step(browser: Browser, web: System) -> None:
+    page = sorted_grid(browser, web)
+    before = grouped(page)
+    pile(page, 1).click()
+    for index in (0, 1):
+        page.locator(IMAGES).nth(index).click()
+    act(page, SPLIT).click()
+    page.keyboard.press("Escape")
+    pile(page, 4).click()
+    page.evaluate(WATCH)
+    page.keyboard.press("Control+z")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("button[data-group='3']")).to_be_focused()
+    assert grouped(page) == before
+    closed, said = page.evaluate("watched")
+    assert closed == "closed"
+    assert said.startswith("Undone")
+
+
+def test_an_emptied_pile_is_announced_once_it_is_closed(browser: Browser, web: System) -> None:
+    page = sorted_grid(browser, web)
+    pile(page, 1).click()
+    for image in page.locator(IMAGES).all():
+        image.click()
+    page.evaluate(WATCH)
+    act(page, OUT).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert page.evaluate("watched") == ["closed", "4 images removed. 4 images left."]
+
+
+def test_the_focus_stays_in_a_pile_whose_images_come_and_go(browser: Browser, web: System) -> None:
+    page = sorted_grid(browser, web)
+    pile(page, 1).click()
+    images = in_pile(page)
+    first, _, third, fourth = (page.locator(f"[data-pile-image='{image}']") for image in images)
+    for index in (0, 1):
+        page.locator(IMAGES).nth(index).click()
+    act(page, SPLIT).click()
+    page.keyboard.press("Control+z")
+    fourth.focus()
+    page.keyboard.press("Control+Shift+z")
+    expect(fourth).to_be_focused()
+    expect(fourth).to_have_attribute("tabindex", "0")
+    page.keyboard.press("ArrowLeft")
+    expect(third).to_be_focused()
+    page.keyboard.press("Control+z")
+    # The image that has the focus leaves: the next one takes it, and its keys.
+    first.focus()
+    page.keyboard.press("Control+Shift+z")
+    expect(third).to_be_focused()
+    page.keyboard.press("Control+z")
+    assert in_pile(page) == images
 
 
 def test_no_group_is_left_for_a_new_one(browser: Browser, web: System) -> None:

@@ -29,6 +29,7 @@ HINTS = {
     "grid": "Tap a group, then tap or swipe over images. Hold an image to see it large.",
     "select": "Tap or swipe over the images that show it. Hold an image to see it large.",
     "classify": "Tap a class, then tap or swipe over images. Hold an image to see it large.",
+    "bins": "Hold an image and drag it into a bin, or tap images and then a bin.",
     "labels": "Tap a label, then tap or swipe over images. Hold an image to see it large.",
 }
 AT_ONCE = {"show_instructions": False}
@@ -43,7 +44,8 @@ def size_of(options: dict[str, Any]) -> str:
 def test_one_line_says_how_it_works_until_the_first_act(
     browser: Browser, web: System, kind: str, options: dict[str, Any]
 ) -> None:
-    plan = {"strategy": "cen", **PLANS[kind], "grid_size": 24}
+    strategy = "crowdster" if kind == "bins" else "cen"
+    plan = {"strategy": strategy, **PLANS[kind], "grid_size": 24}
     campaign = a_campaign(kind=kind, budget=4, annotation=AT_ONCE, **plan)
     page = opened(browser, link_of(campaign, web), **options)
     tiles = page.locator(TILES)

@@ -123,7 +123,7 @@ export class Arrangement {
 
   /** The name with the requester's description, for those who do not see the image. */
   describedNameOf(image: number): string {
-    const text = this.subject.images.find((one) => one.image === image)?.alt_text;
+    const text = this.subject.images.find((shown) => shown.image === image)?.alt_text;
     const name = this.nameOf(image);
     return text ? t('image_described', { image: name, text }) : name;
   }

@@ -159,6 +159,7 @@ export class Board extends Arrangement {
 
   noteQuick(choice: QuickChoice): void {
     this.trace.add(this.elapsed, 'q', choice);
+    this.onChange(this);
   }
 
   noteLarge(image: number): void {

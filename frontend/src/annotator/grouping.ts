@@ -194,21 +194,21 @@ const MOST_STEPS = 200;
 
 /** Descriptions once the groups are back to these: what was written since stays. */
 function withoutLent({ groups, descriptions, lent }: Grouping, next: readonly number[]) {
-  const step = lent.findLast((one) => same(one.before, next) && same(one.after, groups));
+  const step = lent.findLast(({ before, after }) => same(before, next) && same(after, groups));
   return step && descriptions[step.group] === step.text
     ? descriptions.with(step.group, '')
     : descriptions;
 }
 
 function withLent({ groups, descriptions, lent }: Grouping, next: readonly number[]) {
-  const step = lent.findLast((one) => same(one.before, groups) && same(one.after, next));
+  const step = lent.findLast(({ before, after }) => same(before, groups) && same(after, next));
   return step && !descriptions[step.group]?.trim()
     ? descriptions.with(step.group, step.text)
     : descriptions;
 }
 
-const same = (one: readonly number[], other: readonly number[]): boolean =>
-  String(one) === String(other);
+const same = (left: readonly number[], right: readonly number[]): boolean =>
+  String(left) === String(right);
 
 function changed(grouping: Grouping, groups: readonly number[]): Grouping {
   const past = [...grouping.past, grouping.groups].slice(-MOST_STEPS);

@@ -64,6 +64,16 @@ export function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+/** Whether a dialog is over the task. */
+export function isCovered(): boolean {
+  return document.querySelector('dialog[open]') !== null;
+}
+
+/** Whether a key press is not meant for the task, or was answered already. */
+export function isElsewhere({ target, defaultPrevented }: KeyboardEvent): boolean {
+  return defaultPrevented || isTyping(target) || isCovered();
+}
+
 /** Whether to take the focus unasked: within a frame only when the person is in it. */
 export function mayTakeFocus(): boolean {
   return window.parent === window || document.hasFocus();

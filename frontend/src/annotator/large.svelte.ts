@@ -43,6 +43,7 @@ export class Large {
     clearTimeout(this.timer);
     const was = this.image !== null;
     this.image = null;
+    this.stays = false;
     return was;
   }
 
@@ -59,7 +60,7 @@ export class Large {
     let last: HTMLElement | null = null;
     // A move, not just being over: a grid that comes up under a resting mouse was not pointed at.
     const move = (event: PointerEvent) => {
-      if ((this.stays && this.image !== null) || event.pointerType !== 'mouse') return;
+      if (this.stays || event.pointerType !== 'mouse') return;
       if (!showsOnHover()) return;
       const target = event.target as Element;
       // The view stays for as long as it takes to move onto it (WCAG 2.2, 1.4.13).

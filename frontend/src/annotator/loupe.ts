@@ -1,9 +1,9 @@
 /**
- * The magnifying glass in the corner of an image. It is part of the image's button, so that the Tab
- * key and screen readers do not come to each one twice: they have the space bar for it.
+ * The magnifying glass in the corner of an image. It is part of the image's button: for the keyboard
+ * and for screen readers, the space bar does the same, and there is no second button to pass.
  */
 
-/** The image on whose glass a pointer is. Some browsers say no more than that it is on the button. */
+/** The image on whose magnifying glass a pointer is. Some browsers name only the button as target. */
 function glassAt({ target, clientX: x, clientY: y }: MouseEvent): HTMLElement | null {
   const tile = target instanceof Element ? target.closest<HTMLElement>('[data-image]') : null;
   const box = tile?.querySelector('.loupe')?.getBoundingClientRect();
@@ -12,7 +12,7 @@ function glassAt({ target, clientX: x, clientY: y }: MouseEvent): HTMLElement | 
   return tile;
 }
 
-/** Listens on a node: a press on a glass is none on its image. Returns how to stop. */
+/** Listens on a node. A press on the magnifying glass does not count as a press on the image. */
 export function watchLoupes(
   node: HTMLElement,
   press: () => void,

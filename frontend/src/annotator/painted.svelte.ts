@@ -8,6 +8,8 @@ export class Painted {
   reported: Selection = $state.raw(NOTHING);
   /** Images whose picture is decoded and in the document. */
   private shown: Selection = $state.raw(NOTHING);
+  /** When the first picture was there, by the page's clock. */
+  since: number | null = null;
   /** Images whose own address brought no picture. */
   private refused: Selection = $state.raw(NOTHING);
   private isOver = $state(false);
@@ -37,6 +39,7 @@ export class Painted {
   }
 
   note(image: number): void {
+    this.since ??= performance.now();
     if (!this.shown.has(image)) this.shown = new Set([...this.shown, image]);
   }
 

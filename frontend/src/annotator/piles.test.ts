@@ -39,7 +39,7 @@ describe('words of groups that become one', () => {
     expect(merged(both, 1, 0).lent).toEqual([]);
   });
 
-  it('come along else, and go and come with the step', () => {
+  it('are those of the group that went into it otherwise, and are undone with the step', () => {
     const one = merged(described, 1, 0);
     expect(g.toAnswer(one)).toMatchObject({ groups: [0, 0, 0, -1], descriptions: ['red'] });
     const back = g.undo(one);

@@ -22,38 +22,37 @@ export function isQuick(milliseconds: number, images: number, secondsEach: numbe
 }
 
 export class QuickPause {
-  isOpen = $state(false);
-  /** What the pictures took to come. */
-  private loading: number | null = null;
-  /** The grouping that was asked about. */
-  private of: Board['current'] | null = null;
+  /** The grouping that is asked about. Somebody who goes on sorting looks again. */
+  private asked: Board['current'] | null = $state.raw(null);
+  /** Milliseconds spent on the grid before the page was opened again. */
+  private readonly before: number;
 
-  /** Can be made only while a component is. */
   constructor(private readonly board: Board) {
-    const opened = board.elapsed;
-    $effect(() => {
-      if (!board.painted.isLoading) this.loading ??= board.elapsed - opened;
-    });
-    // Somebody who goes on sorting looks again.
-    $effect(() => {
-      if (this.isOpen && board.current !== this.of) this.isOpen = false;
-    });
+    this.before = board.elapsed;
+  }
+
+  get isOpen(): boolean {
+    return this.asked === this.board.current;
   }
 
   /** Whether the question comes before the answer: once for each grid. */
   opens(): boolean {
     const { board } = this;
     const images = board.subject.images.length - board.painted.unseenNow.length;
-    const looked = board.elapsed - (this.loading ?? 0);
-    if (board.wasQuick || !isQuick(looked, images, board.campaign.quick_pause)) return false;
+    if (board.wasQuick || !isQuick(this.looked, images, board.campaign.quick_pause)) return false;
     board.noteQuick(0);
-    this.of = board.current;
-    this.isOpen = true;
+    this.asked = board.current;
     return true;
   }
 
   close(choice: QuickChoice): void {
-    this.isOpen = false;
+    this.asked = null;
     this.board.noteQuick(choice);
+  }
+
+  /** Milliseconds since there was something to look at: images are sorted while others come. */
+  private get looked(): number {
+    const now = performance.now();
+    return this.before + now - (this.board.painted.since ?? now);
   }
 }

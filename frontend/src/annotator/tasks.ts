@@ -2,7 +2,7 @@
 import { tick } from 'svelte';
 import type { Board } from './board.svelte';
 import type { Grouping } from './grouping';
-import { commandOf, focusedImage, imageOf, isTyping, neighbour } from './keys';
+import { commandOf, focusedImage, imageOf, isCovered, isElsewhere, neighbour } from './keys';
 import type { Large } from './large.svelte';
 import type { Submission } from './submission';
 import { isRightToLeft } from './texts';
@@ -52,12 +52,14 @@ export class TaskKeys {
   }
 
   readonly onpointerdown = ({ pointerType }: PointerEvent): void => {
-    this.by = pointerType === 'mouse' ? 'mouse' : null;
+    if (!isCovered()) this.by = pointerType === 'mouse' ? 'mouse' : null;
   };
 
   readonly onpointermove = ({ pointerType, clientX: x, clientY: y }: PointerEvent): void => {
     if (pointerType !== 'mouse') return;
     mouse = { x, y };
+    // In a dialog, it says nothing about the images below.
+    if (isCovered()) rest = mouse;
     if (Math.hypot(x - rest.x, y - rest.y) > TREMOR) this.by = 'mouse';
     if (this.done !== null && this.done !== imageAt(mouse)) this.done = null;
   };
@@ -67,16 +69,18 @@ export class TaskKeys {
   };
 
   readonly onkeydown = (event: KeyboardEvent): void => {
-    if (leadsOn(event)) {
-      this.by = 'keyboard';
-      rest = mouse;
-    }
+    if (leadsOn(event)) this.byKeyboard();
     if (!this.props().submission.busy && this.pressed(event)) event.preventDefault();
   };
 
+  private byKeyboard(): void {
+    this.by = 'keyboard';
+    rest = mouse;
+  }
+
   /** Does what the key says; true when it was meant for the task. */
   private pressed(event: KeyboardEvent): boolean {
-    if (isTyping(event.target) || document.querySelector('dialog[open]')) return false;
+    if (isElsewhere(event)) return false;
     const { board, singles, showHelp } = this.props();
     const command = commandOf(event, board.campaign.max_groups, singles);
     if (command === null) return false;
@@ -110,6 +114,7 @@ export class TaskKeys {
         break;
       case 'large':
         if (image === null) return false;
+        this.byKeyboard();
         this.large.show(image, true);
         break;
       case 'group':

@@ -21,7 +21,8 @@ const LINE = 16;
 export function zoomGestures(gestures: ZoomGestures): (node: HTMLElement) => () => void {
   return (node) => {
     const pointers = new Map<number, Point>();
-    let travelled = 0;
+    /** Where the only pointer was pressed, for as long as it may be a click. */
+    let start: Point | null = null;
     let last = { x: 0, y: 0, time: -DOUBLE_MS };
 
     function placeOf({ clientX, clientY }: MouseEvent): Point {
@@ -32,26 +33,25 @@ export function zoomGestures(gestures: ZoomGestures): (node: HTMLElement) => () 
     function down(event: PointerEvent): void {
       if (event.button !== 0) return;
       // Two fingers have not tapped, however little they moved.
-      travelled = pointers.size === 0 ? 0 : CLICK;
+      start = pointers.size === 0 ? placeOf(event) : null;
       pointers.set(event.pointerId, placeOf(event));
       node.setPointerCapture(event.pointerId);
     }
 
     function move(event: PointerEvent): void {
-      const from = pointers.get(event.pointerId);
-      if (from === undefined) return;
+      if (!pointers.has(event.pointerId)) return;
       const to = placeOf(event);
       const before = summary(pointers);
-      travelled += Math.hypot(to.x - from.x, to.y - from.y);
       pointers.set(event.pointerId, to);
-      if (travelled < CLICK) return;
+      if (start && Math.hypot(to.x - start.x, to.y - start.y) < CLICK) return;
+      start = null;
       const after = summary(pointers);
       if (before.spread > 0) gestures.zoom(after.spread / before.spread, before);
       gestures.move(after.x - before.x, after.y - before.y);
     }
 
     function up(event: PointerEvent): void {
-      if (!pointers.delete(event.pointerId) || travelled >= CLICK) return;
+      if (!pointers.delete(event.pointerId) || start === null) return;
       const { x, y } = placeOf(event);
       const isNear = Math.hypot(x - last.x, y - last.y) < DOUBLE_PX;
       const isSecond = isNear && event.timeStamp - last.time < DOUBLE_MS;

@@ -13,7 +13,7 @@ export const kind: Kind = {
     ...GROUP_WORDS,
     instructions: 'instructions_bins',
     help: 'help_bins',
-    touch: null,
+    touch: 'touch_bins',
     digits: 'key_digits_bins',
     rest: null,
     paint: null,
