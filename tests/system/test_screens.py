@@ -26,6 +26,8 @@ DESK = [(1440, 900), (720, 450), (360, 225), (320, 256)]
 PHONE = [(320, 640), (390, 844), (844, 390)]
 # Grids of the size that people see.
 LARGE = {"grid": 24, "bins": 20, "select": 12, "classify": 12, "labels": 12}
+# Kinds in which an image is the answer; arrows lead from one to the next.
+IMAGE_ANSWERS = ("odd_one_out", "nearer")
 OUTLINE = """
 () => {
     const style = getComputedStyle(document.activeElement);
@@ -49,7 +51,7 @@ def plan_of(kind: str) -> dict[str, Any]:
 
 def answering(page: Page, kind: str) -> Locator:
     """What people press to answer: the button, or an image where that is the answer."""
-    if kind in ("odd_one_out", "nearer"):
+    if kind in IMAGE_ANSWERS:
         return page.locator("button:has(img)").last
     return page.get_by_test_id("submit")
 
@@ -114,7 +116,9 @@ def assert_keyboard_reaches_everything(page: Page, kind: str) -> None:
     wanted = answering(page, kind).element_handle()
     for _ in range(80):
         page.keyboard.press("Tab")
-        is_image = page.evaluate("document.activeElement.querySelector('img') !== null")
+        is_image = page.evaluate("document.activeElement.matches('button:has(img)')")
+        if is_image and kind in IMAGE_ANSWERS:
+            page.keyboard.press("End")
         is_wanted = page.evaluate("one => document.activeElement === one", wanted)
         images, buttons = images + is_image, buttons + is_wanted
         if is_image or is_wanted:
