@@ -64,7 +64,24 @@ def grid_pages(browser: Browser, link: str, size: str, scheme: str, mark: str = 
     practise(page, name)
     colour_some(page)
     take(page, f"grid-{name}")
+    look_closer(page, name)
     page.context.close()
+
+
+def look_closer(page: Page, name: str) -> None:
+    """A pile that is open, and an image that is magnified."""
+    page.locator("button[data-group='0']").click()
+    page.locator("[data-pile='0']").click()
+    page.locator("[data-pile-image] img").first.wait_for()
+    take(page, f"pile-{name}")
+    page.keyboard.press("Escape")
+    page.locator("button[data-image]").first.focus()
+    page.keyboard.press("Space")
+    page.get_by_role("dialog").locator("img").wait_for()
+    for _ in range(4):
+        page.keyboard.press("+")
+    take(page, f"large-{name}")
+    page.keyboard.press("Escape")
 
 
 def practise(page: Page, name: str) -> None:
