@@ -182,6 +182,7 @@ def test_nobody_is_asked_again_who_opens_the_page_again(browser: Browser, web: S
     campaign = a_campaign(budget=1, grid_size=24, grids_per_assignment=1, annotation=QUICK)
     page = at_grid(browser, link_of(campaign, web), **DESK)
     pair(page)
+    expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved")
     submit(page)
     expect(page.get_by_test_id("quick")).to_be_visible()
     expect(page.get_by_test_id("save-state")).to_have_attribute("data-state", "saved")
