@@ -112,7 +112,15 @@ def answer_grid(page: Page) -> None:
                 page.locator(f"button[data-image='{image}']").click()
         if any(group_of(page, image) == group for image in images):
             page.locator(f"[data-description='{group}']").fill(f"kind {group}")
+    send(page)
+
+
+def send(page: Page) -> None:
+    """Submit, images that are left over included, and as fast as nobody can look at them."""
     page.get_by_test_id("submit").click()
+    for question in ("leftovers", "quick"):
+        if page.get_by_test_id(question).is_visible():
+            page.get_by_test_id(f"submit-{question}").click()
 
 
 def answer_bins(page: Page) -> None:
@@ -128,9 +136,7 @@ def answer_bins(page: Page) -> None:
         source = tray.locator(f"button[data-image='{image}']")
         drag(page, source.bounding_box(), bin_box(page, group_of(page, image)))
     expect(tray.locator("button[data-image]")).to_have_count(1)
-    page.get_by_test_id("submit").click()
-    if page.get_by_test_id("submit-leftovers").is_visible():
-        page.get_by_test_id("submit-leftovers").click()
+    send(page)
 
 
 def bin_box(page: Page, number: int) -> dict[str, float] | None:
