@@ -97,7 +97,7 @@ class Up:
             assert self.process.poll() is None, self.output
             return any(line.startswith("└") for line in self.lines)
 
-        wait_until("the framed box", ready, 60)
+        wait_until("the framed box", ready, 180)
         return self
 
     def children(self) -> dict[str, psutil.Process]:
@@ -155,7 +155,7 @@ class Race:
 def a_race(data: Path, *ports: int) -> Iterator[Race]:
     racers = [Up(data, port) for port in ports]
     try:
-        wait_until("one to give up", lambda: any(racer.process.poll() for racer in racers), 60)
+        wait_until("one to give up", lambda: any(racer.process.poll() for racer in racers), 180)
         racers.sort(key=lambda racer: racer.process.poll() is not None)
         racers[1].reader.join(5)
         yield Race(racers[0].wait_ready(), racers[1])
@@ -259,15 +259,15 @@ def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:
 def test_a_killed_redis_is_started_again_and_said_so(up: Up) -> None:
     killed = up.children()["redis"]
     killed.kill()
-    wait_until("the news", lambda: "redis ended with code -9; starting again" in up.output, 15)
+    wait_until("the news", lambda: "redis ended with code -9; starting again" in up.output, 60)
 
     def replaced() -> bool:
         redis = up.children().get("redis")
         return redis is not None and redis.pid != killed.pid
 
-    wait_until("another redis", replaced, 15)
+    wait_until("another redis", replaced, 60)
     assert up.process.poll() is None
-    wait_until("redis to answer", lambda: command(up.data, "doctor").returncode == 0, 15)
+    wait_until("redis to answer", lambda: command(up.data, "doctor").returncode == 0, 60)
 
 
 def set_clock_since(data: Path) -> None:
