@@ -98,7 +98,13 @@ def test_answers_show_at_once_and_after_a_lost_connection(browser: Browser, web:
     annotator.get_by_test_id("start").click()
     answer_grid(annotator)
     expect(page.get_by_test_id("answers")).to_contain_text("1 of 8", timeout=SLOW)
-    expect(annotator.locator("button[data-group='0']")).to_be_visible(timeout=SLOW)
+    # Nobody submits pictures that have not come.
+    expect(annotator.locator("button[data-image] img")).to_have_count(
+        campaign.grid_size, timeout=SLOW
+    )
+    annotator.wait_for_function(
+        "[...document.querySelectorAll('button[data-image] img')].every(one => one.naturalWidth)"
+    )
     web.kill("web")
     expect(page.get_by_text("Reconnecting")).to_be_visible(timeout=SLOW)
     # The annotator goes on: what was answered meanwhile is there when the server is back.
