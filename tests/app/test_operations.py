@@ -123,7 +123,9 @@ def test_metrics_want_the_token(web: System) -> None:
 def test_requests_are_counted_by_the_template_of_their_route(web: System) -> None:
     for path in ("/a/one-secret-link", "/a/another-secret-link", "/nothing/here", "/static/no.css"):
         httpx.get(web.base_url + path)
-    httpx.request("BREW", f"{web.base_url}/healthz")
+    httpx.request("PROPFIND", f"{web.base_url}/healthz")
+    # What is no method of HTTP does not come as far.
+    assert httpx.request("BREW", f"{web.base_url}/healthz").status_code == 400
     metrics = samples(web)
     counts = {
         name: n for name, n in metrics.items() if name.startswith("likewise_request_seconds_c")
