@@ -69,7 +69,10 @@ def test_screen_readers_hear_of_an_answer_on_its_way(
     assert page.title() == "Set 1 of 3 – Shapes"
     with held_answers(page) as waiting:
         answer(page, kind)
-        page.wait_for_timeout(500)
+        for _ in range(100):
+            page.wait_for_timeout(100)
+            if waiting:
+                break
         (route,) = waiting
         role, name = focus(page)
         assert role == "button"
