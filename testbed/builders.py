@@ -105,6 +105,8 @@ def a_draft(
     """A campaign over a small collection that has not been started."""
     owner = owner or an_account()
     collection = collection or a_collection(owner)
+    annotation = plan.get("annotation", {})
+    assert isinstance(annotation, dict)
     values: dict[str, object] = {
         "name": "Campaign",
         "kind": "grid",
@@ -115,7 +117,7 @@ def a_draft(
         "seed": 0,
         **plan,
         # Tests answer at a machine's speed.
-        "annotation": {"quick_pause": 0, **plan.get("annotation", {})},  # type: ignore[dict-item]
+        "annotation": {"quick_pause": 0, **annotation},
     }
     with transaction() as session:
         return create_campaign(

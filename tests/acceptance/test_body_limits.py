@@ -141,7 +141,7 @@ def test_two_lengths_are_no_way_to_hide_a_request(web: System) -> None:
     assert replies_to(web, HEALTH + HEALTH) == [b"200", b"200"]
     lengths = b"Content-Length: 0\r\nContent-Length: %d\r\n\r\n" % len(HEALTH)
     assert replies_to(web, post + lengths + HEALTH) == [b"400"]
-    # A length beside chunks is refused, whatever it says (RFC 9112, 6.3), and what comes behind
+    # A length next to chunks is refused, whatever it says (RFC 9112, 6.3), and what comes behind
     # is not read.
     for length in (0, 5, 5 + len(HEALTH)):
         both = b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % length
