@@ -3,8 +3,9 @@
 An action is a press of the mouse button or of a key, from the first image to *Submit*; the words
 that describe groups are the same in every way and not counted. The ways are those of the
 annotators' page: `clicks` (each image, and each group in the list), `strokes` (dragging over
-neighbours, a digit on the image under the mouse, R for the rest), `keys` (no mouse at all). A
-browser test does them on a real page (tests/system/test_grid_gestures.py).
+neighbours, a digit on the image under the mouse, R for the rest), `keys` (no mouse at all),
+`held keys` (a digit is held for images of the same group in a row). A browser test does them on
+a real page (tests/system/test_actions.py).
 
 Time is that of the movements alone, without looking and deciding: keys and buttons as in the
 Keystroke-Level Model (Card, Moran and Newell 1980), pointing and dragging by Fitts' law with the
@@ -19,6 +20,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -28,6 +30,8 @@ from bench.harness.tables import table
 COLUMNS, ROWS, GROUPS = 6, 4, 4
 # Seconds: a key of an average typist; to press or release a mouse button.
 KEY, BUTTON = 0.28, 0.1
+# Seconds until a held key repeats, as most systems have it, and from image to image on the page.
+REPEATS, PACE = 0.5, 0.4
 # Seconds, and seconds per bit, to point and to drag with a mouse.
 POINT, DRAG = (-0.107, 0.223), (0.135, 0.249)
 # An image that is coloured already is passed if it leads to the next one of the group.
@@ -43,11 +47,13 @@ Target = int | str
 class Action:
     """A press: of a key, after pointing at `path`, or of the mouse, which drags along `path`.
 
-    A target is the index of an image or the name of a button: "group 2", "submit".
+    A target is the index of an image or the name of a button: "group 2", "submit". A key is held
+    for `images` images in a row.
     """
 
     path: tuple[Target, ...] = ()
     key: str = ""
+    images: int = 1
 
 
 @dataclass(frozen=True)
@@ -107,20 +113,31 @@ def by_strokes(layout: Layout) -> list[Action]:
 
 
 def by_keys(layout: Layout) -> list[Action]:
-    """Return the keys: to the first image, a digit for each, R for the last group, submit."""
-    last = len(layout) - 1
-    while last > 0 and layout[last - 1] == layout[-1]:
-        last -= 1
-    digits = [str(group + 1) for group in layout]
-    if len(layout) - last > 2:
-        digits = [*digits[: last + 1], "r"]
-    return [Action((), key) for key in ("Tab", *digits, "Control+Enter")]
+    """Return the keys: a digit for each image, R for the last group, submit."""
+    *runs, (last, n_last) = runs_of(layout)
+    digits = [str(group + 1) for group, n in runs for _ in range(n)]
+    end = [str(last + 1), "r"] if n_last > 2 else [str(last + 1)] * n_last
+    return [Action((), key) for key in (*digits, *end, "Control+Enter")]
+
+
+def by_held_keys(layout: Layout) -> list[Action]:
+    """Return the keys if a digit is held for as many images in a row as belong to its group."""
+    *runs, (last, n_last) = runs_of(layout)
+    held = [Action((), str(group + 1), n) for group, n in runs]
+    end = [str(last + 1), "r"] if n_last > 1 else [str(last + 1)]
+    return [*held, *(Action((), key) for key in (*end, "Control+Enter"))]
+
+
+def runs_of(layout: Layout) -> list[tuple[int, int]]:
+    """Return the groups in reading order, each with how many images in a row are in it."""
+    return [(group, len(list(images))) for group, images in groupby(layout)]
 
 
 WAYS: dict[str, Callable[[Layout], list[Action]]] = {
     "clicks": by_clicks,
     "strokes": by_strokes,
     "keys": by_keys,
+    "held keys": by_held_keys,
 }
 
 
@@ -182,6 +199,7 @@ def seconds(actions: Iterable[Action]) -> float:
             x, y = to_x, to_y
         total += KEY if action.key else 2 * BUTTON
         total += KEY if "+" in action.key else 0
+        total += REPEATS + PACE * (action.images - 2) if action.images > 1 else 0
     return total
 
 
@@ -236,16 +254,19 @@ stroke) by Fitts' law with the mouse of MacKenzie, Sellen and Buxton (1991), on 
 
 *Clicks*: each image is clicked, and each group but the first. *Strokes*: the mouse is dragged
 over neighbours, a digit colours the image under the mouse and chooses its group, R puts the rest
-into the last one. *Keys*: Tab leads to the images, a digit to the next one without a group, R is
-pressed if three or more of one group are left, Ctrl+Enter submits. In *clumped* grids neighbours
-are often of one group; *scattered* ones are at random.
+into the last one. *Keys*: a digit colours the first image without a group and leads on to the
+next one, R is pressed if three or more of one group are left, Ctrl+Enter submits; before the
+first grid, Tab leads to the images. *Held keys*: a digit is held for images of its group in a
+row ({repeats} s until a key repeats, then {pace} s from image to image, the page's own pace). It
+saves presses, not time. In *clumped* grids neighbours are often of one group; *scattered* ones
+are at random.
 
 {table}
 
 Median (nine of ten grids are between these).
 
 A browser test carries such plans out on a real page and counts
-(`tests/system/test_grid_gestures.py`).
+(`tests/system/test_actions.py`).
 """
 
 
@@ -265,7 +286,7 @@ def report(n: int) -> str:
             plans = [plan(layout) for layout in layouts]
             n_actions = spread([len(actions) for actions in plans], 0)
             rows.append([name, way, n_actions, spread([seconds(actions) for actions in plans], 1)])
-    return ABOUT.format(n=n, table="\n".join(table(HEAD, rows)))
+    return ABOUT.format(n=n, repeats=REPEATS, pace=PACE, table="\n".join(table(HEAD, rows)))
 
 
 def spread(values: Sequence[float], digits: int) -> str:

@@ -1,67 +1,31 @@
-"""Clicks, strokes, boxes, swipes and digits on a grid, and how many of them it takes."""
+"""Clicks, strokes, boxes, swipes and digits on a grid."""
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from bench.actions import ARRANGEMENTS, Action, Screen, by_keys, by_strokes
 from testbed.builders import a_campaign
 from testbed.system import System, wait_until
 from tests.support.annotators_page import (
     PHONE,
     at_work,
     finish,
-    grouped,
-    kind_of,
     link_of,
     no_errors_on_the_page,
     stored,
     web_settings,
 )
 from tests.support.fingers import Fingers
-from tests.support.person import SLOW, TILES, Person
+from tests.support.grid_of_images import centre, groups, put
+from tests.support.person import TILES
 
 __all__ = ["no_errors_on_the_page", "web_settings"]
 pytestmark = pytest.mark.browser
 SELECTED = ".tile.selected"
-COUNT = """
-window.actions = [];
-window.counting?.abort();
-window.counting = new AbortController();
-const options = {capture: true, signal: window.counting.signal};
-addEventListener('pointerdown', () => window.actions.push('press'), options);
-addEventListener('keydown', event => {
-    if (!['Control', 'Shift'].includes(event.key)) window.actions.push(event.key);
-}, options);
-"""
 
 
 @pytest.fixture
 def link(web: System) -> str:
     return link_of(a_campaign(grid_size=24, budget=8, max_groups=4), web)
-
-
-def centre(page: Page, index: int) -> tuple[float, float]:
-    box = page.locator(TILES).nth(index).bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def groups(page: Page) -> list[int]:
-    """Group of each image in the grid's order, counted from 1; 0 for none."""
-    numbers = grouped(page)
-    return [int(numbers.get(image, "0")) for image in Person(page, "mouse", kind_of).images()]
-
-
-def put(*, count: int = 24, **by_group: Sequence[int]) -> list[int]:
-    """The groups of all images: g1=[0, 1] are in group 1."""
-    expected = [0] * count
-    for group, images in by_group.items():
-        for image in images:
-            expected[image] = int(group[1:])
-    return expected
 
 
 def stroke(page: Page, *images: int, steps: int = 3) -> None:
@@ -229,81 +193,3 @@ def test_on_the_keyboard_a_digit_leads_on_to_the_next_image_without_a_group(
     page.keyboard.press("End")
     page.keyboard.press("1")
     assert page.evaluate(focused) == 3
-
-
-# --- how many it takes -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_24_images_take_at_most_20_actions_by_mouse(
-    browser: Browser, link: str, arrangement: str
-) -> None:
-    page = at_work(browser, link)
-    for seed in range(3):
-        layout = ARRANGEMENTS[arrangement](np.random.default_rng(seed))
-        plan = by_strokes(layout)
-        assert len(carried_out(page, plan, layout)) == len(plan) <= 20
-        describe(page, done=seed + 1)
-
-
-@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_24_images_take_24_keys(browser: Browser, link: str, arrangement: str) -> None:
-    page = at_work(browser, link)
-    layout = ARRANGEMENTS[arrangement](np.random.default_rng(0))
-    plan = by_keys(layout)
-    page.locator(".content").focus()
-    keys = carried_out(page, plan, layout)
-    describe(page, done=1)
-    assert keys[0] == "Tab"
-    assert keys[-1] == "Enter"
-    assert len(keys) - 2 <= 24
-
-
-def carried_out(page: Page, plan: list[Action], layout: list[int]) -> list[str]:
-    """Do the actions, and return what the page counted.
-
-    Before the last one, which submits, all images are where they belong.
-    """
-    page.evaluate(COUNT)
-    for action in plan:
-        if action is plan[-1]:
-            assert groups(page) == [group + 1 for group in layout]
-        for k, target in enumerate(action.path):
-            where = centre(page, target) if isinstance(target, int) else middle(page, target)
-            page.mouse.move(*where, steps=4)
-            if k == 0 and not action.key:
-                page.mouse.down()
-        if action.key:
-            page.keyboard.press(action.key)
-        else:
-            page.mouse.up()
-    actions: list[str] = page.evaluate("window.actions")
-    return actions
-
-
-def describe(page: Page, done: int) -> None:
-    """Type a word for each group, until the answer is sent."""
-    for group in range(4):
-        expect(page.locator(f"[data-description='{group}']")).to_be_focused()
-        page.keyboard.type("word")
-        page.keyboard.press("Enter")
-    expect(page.get_by_test_id("progress")).to_contain_text(f"{done} of", timeout=SLOW)
-    expect(page.locator(f"{TILES} img")).to_have_count(24, timeout=SLOW)
-
-
-def middle(page: Page, name: str) -> tuple[float, float]:
-    group = f"button[data-group='{int(name.split()[1]) - 1}']" if " " in name else ""
-    box = page.locator(group or f"[data-testid='{name}']").bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def test_the_modelled_screen_is_the_real_one(browser: Browser, link: str) -> None:
-    page = at_work(browser, link)
-    screen = Screen()
-    for index in (0, 7, 23):
-        x, y, _ = screen.box(index)
-        assert centre(page, index) == pytest.approx((x, y), abs=6)
-    for name in ("group 1", "group 4", "submit"):
-        x, y, _ = screen.box(name)
-        assert middle(page, name) == pytest.approx((x, y), abs=6)

@@ -106,11 +106,17 @@ export class Board extends Arrangement {
   nextAfter(image: number): number {
     if (this.hasSeveral) return image;
     const at = this.places.indexOf(image);
-    const isLeft = (other: number) =>
-      this.groupOf(other) === LEFT && !this.selected.has(other) && this.seenOf([other]).length > 0;
     const others = [...this.places.slice(at + 1), ...this.places.slice(0, at)];
-    return others.find(isLeft) ?? image;
+    return others.find(this.isLeft) ?? image;
   }
+
+  /** The first image that is in no group. */
+  get firstLeft(): number | null {
+    return this.hasSeveral ? null : (this.places.find(this.isLeft) ?? null);
+  }
+
+  private readonly isLeft = (image: number): boolean =>
+    this.groupOf(image) === LEFT && !this.selected.has(image) && this.seenOf([image]).length > 0;
 
   clear(): void {
     this.change(grouping.clear(this.current), t(this.saidCleared), 'c');

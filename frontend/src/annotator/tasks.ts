@@ -27,6 +27,12 @@ function leadsOn(event: KeyboardEvent): boolean {
 /** Less than this, in pixels, is no move of the mouse: a hand on the table. */
 const TREMOR = 5;
 
+/** Milliseconds from image to image while a digit is held, so that eyes can follow. */
+const PACE = 400;
+
+/** Whether a pointer was used since the last set came; nobody knows that of the first one. */
+let pointerUsed = true;
+
 /** Where the mouse is, and where it was when the keyboard or a new grid came: for all grids. */
 let mouse = { x: -TREMOR, y: -TREMOR };
 let rest = mouse;
@@ -41,6 +47,8 @@ export class TaskKeys {
   private by: 'keyboard' | 'mouse' | null = null;
   /** The image that the mouse was pressed on last and has not left since. */
   private done: number | null = null;
+  /** When the last digit was obeyed, in milliseconds. */
+  private sortedAt = 0;
 
   constructor(
     private readonly props: () => TaskProps,
@@ -48,10 +56,14 @@ export class TaskKeys {
     private readonly root: () => HTMLElement,
     private readonly submit: () => void,
   ) {
+    // Those who needed no pointer for the last set go on without a Tab to the first image.
+    if (!pointerUsed) this.by = 'keyboard';
+    pointerUsed = false;
     rest = mouse;
   }
 
   readonly onpointerdown = ({ pointerType }: PointerEvent): void => {
+    pointerUsed = true;
     if (!isCovered()) this.by = pointerType === 'mouse' ? 'mouse' : null;
   };
 
@@ -60,7 +72,10 @@ export class TaskKeys {
     mouse = { x, y };
     // In a dialog, it says nothing about the images below.
     if (isCovered()) rest = mouse;
-    if (Math.hypot(x - rest.x, y - rest.y) > TREMOR) this.by = 'mouse';
+    if (Math.hypot(x - rest.x, y - rest.y) > TREMOR) {
+      this.by = 'mouse';
+      pointerUsed = true;
+    }
     if (this.done !== null && this.done !== imageAt(mouse)) this.done = null;
   };
 
@@ -84,7 +99,9 @@ export class TaskKeys {
     const { board, singles, showHelp } = this.props();
     const command = commandOf(event, board.campaign.max_groups, singles);
     if (command === null) return false;
-    const image = focusedImage();
+    const isDigit = command.type === 'group';
+    if (isDigit && this.isTooSoon(event)) return true;
+    const image = focusedImage() ?? (isDigit ? this.firstOne : null);
     const focused = this.by === 'keyboard' ? image : null;
     const before = board.current;
     let next = image;
@@ -129,6 +146,20 @@ export class TaskKeys {
     }
     if (next !== null) void this.refocus(next);
     return true;
+  }
+
+  /** Whether a held digit repeats faster than eyes follow, or would be about the mouse again. */
+  private isTooSoon({ repeat, timeStamp }: KeyboardEvent): boolean {
+    const leadsOn = this.by === 'keyboard' && !this.props().board.hasSeveral;
+    if (repeat && (!leadsOn || timeStamp - this.sortedAt < PACE)) return true;
+    this.sortedAt = timeStamp;
+    return false;
+  }
+
+  /** The first image to sort for those who use no pointer and have not moved the focus yet. */
+  private get firstOne(): number | null {
+    const isFree = !document.activeElement?.closest('button, a');
+    return this.by === 'keyboard' && isFree ? this.props().board.firstLeft : null;
   }
 
   /** The image under the mouse; after a click on it, a digit is about the clicks to come. */
