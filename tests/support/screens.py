@@ -43,7 +43,9 @@ _FAULTS = (
     const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
     const questions = [...document.querySelectorAll('.confirm')];
     const focused = document.activeElement;
-    if (focused === document.body || (dialog && !dialog.contains(focused)))
+    // A page without a script has just been opened: nobody was anywhere on it.
+    const isLost = focused === document.body && document.querySelector('.annotator');
+    if (isLost || (dialog && !dialog.contains(focused)))
         faults.push(`the focus is at ${focused.nodeName}`);
     if (dialog && !isInside(dialog.getBoundingClientRect())) faults.push('the dialog is cut off');
     if (dialog && dialog.scrollWidth > dialog.clientWidth) faults.push('the dialog is too narrow');

