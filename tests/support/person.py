@@ -96,10 +96,11 @@ class Person:
         if self.page.evaluate("document.activeElement?.dataset?.image === undefined"):
             self.walk_to(self.page.locator(f"{TILES}[tabindex='0']").first)
         self.page.keyboard.press("Home")
+        is_rtl = self.page.evaluate("document.documentElement.dir === 'rtl'")
         for _ in range(60):
             if self.page.evaluate("document.activeElement.dataset.image") == str(image):
                 return
-            self.page.keyboard.press("ArrowRight")
+            self.page.keyboard.press("ArrowLeft" if is_rtl else "ArrowRight")
         raise AssertionError(f"the arrow keys do not reach image {image}")
 
     def drag(self, source: Locator, target: Locator) -> None:

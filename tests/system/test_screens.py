@@ -18,12 +18,10 @@ from tests.support.annotators_page import (
 from tests.support.axe import violations
 from tests.support.kinds import PLANS
 from tests.support.person import SLOW
+from tests.support.screens import COVERED, DESK, PHONE, Size, resize
 
 __all__ = ["no_errors_on_the_page", "web_settings"]
 pytestmark = pytest.mark.browser
-# Sizes in CSS pixels: a desk, and the same at 200 and 400 %.
-DESK = [(1440, 900), (720, 450), (360, 225), (320, 256)]
-PHONE = [(320, 640), (390, 844), (844, 390)]
 # Grids of the size that people see.
 LARGE = {"grid": 24, "bins": 20, "select": 12, "classify": 12, "labels": 12}
 # Kinds in which an image is the answer; arrows lead from one to the next.
@@ -32,13 +30,6 @@ OUTLINE = """
 () => {
     const style = getComputedStyle(document.activeElement);
     return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
-}
-"""
-COVERED = """
-one => {
-    const {left, top, width, height} = one.getBoundingClientRect();
-    const seen = document.elementFromPoint(left + width / 2, top + height / 2);
-    return !(seen && (one.contains(seen) || seen.contains(one)));
 }
 """
 
@@ -75,24 +66,23 @@ def problems_of(page: Page, kind: str) -> list[str]:
 
 
 def assert_fine(
-    browser: Browser, web: System, kind: str, sizes: list[tuple[int, int]], **options: Any
+    browser: Browser, web: System, kind: str, sizes: list[Size], **options: Any
 ) -> Page:
     campaign = a_campaign(kind=kind, **plan_of(kind))
     page = at_work(browser, link_of(campaign, web), **options)
     expect(page.locator("button:has(img)").first).to_be_visible(timeout=SLOW)
     found: dict[str, list[str]] = {}
-    for width, height in sizes:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(150)
-        found[f"{width}x{height}"] = problems_of(page, kind)
+    for size in sizes:
+        resize(page, size)
+        found[f"{size[0]}x{size[1]}"] = problems_of(page, kind)
     assert {size: problems for size, problems in found.items() if problems} == {}
     return page
 
 
 @pytest.mark.parametrize("kind", PLANS)
 def test_a_desk_and_its_magnified_pages(browser: Browser, web: System, kind: str) -> None:
-    page = assert_fine(browser, web, kind, DESK)
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page = assert_fine(browser, web, kind, [*DESK, (320, 256)])
+    resize(page, (1440, 900))
     page.emulate_media(reduced_motion="reduce")
     assert problems_of(page, kind) == []
     page.emulate_media(reduced_motion="no-preference", forced_colors="active")
