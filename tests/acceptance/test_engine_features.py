@@ -1,0 +1,346 @@
+"""What hands do on the annotators' page, in three browsers: strokes, piles, large views and bins.
+
+Real input, by each browser's own driver. More of Chromium is in tests/system: test_grid_gestures.py,
+test_piles.py, test_zoom.py, test_large_view.py and test_bins_in_hand.py.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.annotation.models import Answer
+from testbed.builders import a_campaign
+from testbed.system import System, wait_until
+from tests.support.annotators_page import link_of, stored
+from tests.support.engine_fixtures import engine
+from tests.support.engines import Engine
+from tests.support.hands import drag
+from tests.support.scale import FULL
+from tests.support.work_page import AT_ONCE, TILES, WorkPage
+
+__all__ = ["engine"]
+pytestmark = pytest.mark.skipif(not FULL, reason="run by make acceptance (LIKEWISE_FULL_TESTS=1)")
+SELECTED = ".tile.selected"
+IN_PILE = "[data-pile-image]"
+CLOSE = "dialog header button"
+PICTURE = ".zoom .frame img"
+ZOOM = "[data-testid='zoom']"
+HELD_SECONDS = 2.0
+
+
+@pytest.fixture
+def page(engine: Engine) -> WorkPage:
+    return WorkPage(engine)
+
+
+def link(web: System, **plan: Any) -> str:
+    values = {"grid_size": 24, "budget": 8, "max_groups": 4, "annotation": AT_ONCE, **plan}
+    return link_of(a_campaign(**values), web)
+
+
+def put(count: int = 24, **by_group: Sequence[int]) -> list[int]:
+    """The groups of all images: g1=[0, 1] are in group 1."""
+    expected = [0] * count
+    for group, images in by_group.items():
+        for image in images:
+            expected[image] = int(group[1:])
+    return expected
+
+
+def sent(page: WorkPage) -> Answer:
+    """Submit, and read what the server keeps."""
+    page.click_test_id("submit")
+    (answer,) = wait_until("an answer", stored)
+    return answer
+
+
+def groups_of(answer: Answer) -> list[int]:
+    """As people count them."""
+    assert answer.groups is not None
+    return [group + 1 for group in answer.groups]
+
+
+# --- strokes, boxes and digits ------------------------------------------------------------------
+
+
+def test_strokes_boxes_and_digits(page: WorkPage, web: System) -> None:
+    page.open(link(web))
+    page.stroke(0, 3)
+    page.until("the stroke", 4, lambda: page.count(".tile.grouped"))
+    assert page.groups() == put()
+    page.hands.move(page.tile(10))
+    page.hands.up()
+    first = [0, 1, 2, 3, 10]
+    page.until("the first group", put(g1=first), page.groups)
+    assert "5 images moved to Group 1" in page.said("announcement")
+    page.hands.press("Control+z")
+    page.until("nothing", put(), page.groups)
+    page.hands.press("Control+Shift+z")
+    page.until("the first group again", put(g1=first), page.groups)
+    # A digit is for the image under the mouse, unless that was just pressed.
+    page.hands.move(page.tile(4))
+    page.hands.press("2")
+    page.until("a digit", put(g1=first, g2=[4]), page.groups)
+    # What is sorted stays; Esc gives a stroke up.
+    page.stroke(9, 3, 5)
+    page.hands.up()
+    page.until("another stroke", put(g1=first, g2=[4, 5, 9]), page.groups)
+    page.stroke(12, 14)
+    page.hands.press("Escape")
+    page.hands.up()
+    draw_a_box(page)
+    page.hands.press("3")
+    third = [12, 13, 14, 18, 19, 20]
+    page.until("the box", put(g1=first, g2=[4, 5, 9], g3=third), page.groups)
+    lead_on_by_keys(page)
+    page.hands.press("r")
+    expected = put(g1=first, g2=[4, 5, 6, 9], g3=third)
+    expected = [group or 4 for group in expected]
+    page.until("the rest", expected, page.groups)
+    answer = sent(page)
+    assert groups_of(answer) == expected
+    puts = [event[1:] for event in answer.trace if event[1] == "p"]
+    assert puts[:3] == [["p", 0, *first], ["p", 1, 4], ["p", 1, 9, 5]]
+    assert puts[3] == ["p", 2, *third]
+
+
+def draw_a_box(page: WorkPage) -> None:
+    """With Shift, over twelve to twenty; what it holds is shown while it grows."""
+    page.hands.hold("Shift")
+    page.stroke(12, 19)
+    page.until("the box", 1, lambda: page.count(".marquee"))
+    page.until("four", 4, lambda: page.count(SELECTED))
+    page.hands.move(page.tile(20))
+    page.until("six", 6, lambda: page.count(SELECTED))
+    page.hands.up()
+    page.hands.let_go("Shift")
+    assert page.count(".marquee") == 0
+    assert page.count(SELECTED) == 6
+
+
+def lead_on_by_keys(page: WorkPage) -> None:
+    """From the first image that has no group to the next ones, by digits."""
+    page.tab_to(f"{TILES}[tabindex='0']")
+    page.hands.press("Home", *["ArrowRight"] * 6)
+    page.until("the seventh", 6, page.focused_tile)
+    page.hands.press("2")
+    page.until("the next one", 7, page.focused_tile)
+    page.hands.press("4")
+    page.until("the one after", 8, page.focused_tile)
+    # Undone, the focus is where the digit was.
+    page.hands.press("Control+z")
+    page.until("back", 7, page.focused_tile)
+    page.hands.press("4")
+    page.until("on again", 8, page.focused_tile)
+
+
+# --- piles --------------------------------------------------------------------------------------
+
+
+def test_piles_are_opened_split_merged_and_undone(
+    page: WorkPage, web: System, tmp_path: Path
+) -> None:
+    page.open(link(web, grid_size=12, max_groups=6))
+    for group, start in enumerate((0, 4, 8)):
+        page.click(f"button[data-group='{group}']")
+        page.stroke(start, start + 1, start + 2, start + 3)
+        page.hands.up()
+    by_rows = put(12, g1=range(4), g2=range(4, 8), g3=range(8, 12))
+    page.until("three groups", by_rows, page.groups)
+    page.until("the last look", "3 groups, 12 images", lambda: last_look(page))
+    page.look("piles", tmp_path)
+    split(page, tmp_path)
+    page.until("two of them", [4, 4, 1, 1, *by_rows[4:]], page.groups)
+    # By the keyboard: one out again, which Esc after it does not undo.
+    page.tab_to("[data-pile='1']")
+    page.hands.press("Enter")
+    page.until("the pile", 4, lambda: page.count(IN_PILE))
+    page.tab_to(IN_PILE)
+    page.hands.press("ArrowRight", "Space")
+    page.tab_to(".acts .cluster button", 1)
+    page.hands.press("Enter")
+    page.until("one less", 3, lambda: page.count(IN_PILE))
+    page.hands.press("Escape")
+    page.until("the focus", True, lambda: page.has_focus("[data-pile='1']"))
+    assert page.groups() == [4, 4, 1, 1, 2, 0, 2, 2, 3, 3, 3, 3]
+    page.until("a last look", "4 groups, 11 images, 1 without a group", lambda: last_look(page))
+    # All of the third into the fourth, and the focus with them.
+    page.click("[data-pile='2']")
+    page.click("[data-into='3']")
+    page.until("no dialog", 0, lambda: page.count("dialog"))
+    page.until("the group", True, lambda: page.has_focus("button[data-group='3']"))
+    merged = [4, 4, 1, 1, 2, 0, 2, 2, 4, 4, 4, 4]
+    page.until("merged", merged, page.groups)
+    page.hands.press("Control+z")
+    page.until("undone", [*merged[:8], 3, 3, 3, 3], page.groups)
+    page.hands.press("Control+Shift+z")
+    page.until("done again", merged, page.groups)
+    page.click_test_id("submit")
+    page.click_test_id("submit-leftovers")
+    (answer,) = wait_until("an answer", stored)
+    assert groups_of(answer) == merged
+
+
+def split(page: WorkPage, folder: Path) -> None:
+    """The first two of the first group become a group of their own, by mouse."""
+    page.click("[data-pile='0']")
+    page.until("the pile", 4, lambda: page.count(IN_PILE))
+    assert page.text("dialog h2") == "Group 1, 4 images"
+    for index in (0, 1):
+        page.click(IN_PILE, index)
+    page.until("two", 2, lambda: page.count(f"{IN_PILE}[aria-pressed='true']"))
+    page.look("open-pile", folder)
+    page.click(".acts .cluster button")
+    page.until("the others", 2, lambda: page.count(IN_PILE))
+    page.hands.press("Control+z")
+    page.until("undone", 4, lambda: page.count(IN_PILE))
+    page.hands.press("Control+Shift+z")
+    page.until("done again", 2, lambda: page.count(IN_PILE))
+    page.click(CLOSE)
+    page.until("closed", 0, lambda: page.count("dialog"))
+    page.until("the focus", True, lambda: page.has_focus("[data-pile='0']"))
+
+
+def last_look(page: WorkPage) -> str:
+    return page.text("[data-testid='last-look'] > p")
+
+
+# --- the large view -----------------------------------------------------------------------------
+
+
+def test_the_large_view_zooms_and_moves(page: WorkPage, web: System, tmp_path: Path) -> None:
+    page.open(link(web))
+    page.tab_to(f"{TILES}[tabindex='0']")
+    page.hands.press("ArrowRight", "Space")
+    await_view(page)
+    for key, expected in (("+", "150%"), ("=", "200%"), ("-", "150%"), ("0", "100%")):
+        page.hands.press(key)
+        page.until(key, expected, lambda: page.text(ZOOM))
+    for _ in range(2):
+        page.click(".zoom .bar button", 1)
+    page.until("buttons", "200%", lambda: page.text(ZOOM))
+    before = page.sides(PICTURE)
+    page.hands.press("ArrowRight")
+    page.until("an arrow", True, lambda: page.sides(PICTURE)[0] < before[0])
+    zoom_by_wheel_and_drag(page)
+    page.look("large-view", tmp_path)
+    page.hands.press("Escape")
+    page.until("closed", 0, lambda: page.count("dialog"))
+    page.until("the focus", 1, page.focused_tile)
+    # The corner of an image enlarges it and does nothing else.
+    page.hands.move(page.tile(5), page.centre(".loupe", 5))
+    page.click(".loupe", 5)
+    await_view(page)
+    assert page.text("dialog h2").startswith("Image 6")
+    page.click(CLOSE)
+    page.until("closed", 0, lambda: page.count("dialog"))
+    page.until("the focus", 5, page.focused_tile)
+    assert page.groups() == put()
+    # So does a mouse that rests on it.
+    page.hands.move(page.tile(8), page.tile(7))
+    page.until("next to the mouse", 1, lambda: page.count(".large img"))
+    page.hands.press("Escape")
+    page.until("hidden", 0, lambda: page.count(".large img"))
+    page.hands.press("2")
+    page.until("a digit", put(g2=[7]), page.groups)
+    page.hands.press("r")
+    answer = sent(page)
+    assert groups_of(answer) == [2] * 24
+    assert [event[2] for event in answer.trace if event[1] == "z"] == [1, 5, 7]
+
+
+def await_view(page: WorkPage) -> None:
+    loaded = "one.complete && one.naturalWidth > 0 && one.getBoundingClientRect().width > 100"
+    page.until("the view", True, lambda: page.one(PICTURE, loaded))
+    page.until("all of it", "100%", lambda: page.text(ZOOM))
+
+
+def zoom_by_wheel_and_drag(page: WorkPage) -> None:
+    page.hands.press("0")
+    left, top, right, bottom = page.sides(".zoom .frame")
+    x, y = (left + right) / 2 - (bottom - top) / 4, top + (bottom - top) / 4
+    page.hands.wheel((x, y), -400)
+    page.until("the wheel", True, lambda: int(page.text(ZOOM).rstrip("%")) > 200)
+    now = page.sides(PICTURE)
+    middle = (now[1] + now[3]) / 2
+    # A quarter from the top is a quarter of the image still.
+    assert (y - now[1]) / (now[3] - now[1]) == pytest.approx(0.25, abs=0.01), middle
+    drag(page.hands, (x, y), (x - 40, y - 30))
+    page.hands.up()
+    moved = [now[0] - 40, now[1] - 30]
+    page.until("a drag", [round(side) for side in moved], lambda: corner(page))
+    page.hands.wheel((x, y), 4000)
+    page.until("the wheel back", "100%", lambda: page.text(ZOOM))
+    page.hands.wheel((x, y), -400)
+
+
+def corner(page: WorkPage) -> list[int]:
+    return [round(side) for side in page.sides(PICTURE)[:2]]
+
+
+def test_a_finger_that_holds_an_image_enlarges_it(page: WorkPage, web: System) -> None:
+    if page.hands.lacks_touch:
+        pytest.skip(page.hands.lacks_touch)
+    page.open(link(web))
+    page.hands.touch(page.tile(4))
+    page.until("the view", 1, lambda: page.count(".large img"))
+    page.hands.lift()
+    page.until("hidden", 0, lambda: page.count(".large img"))
+    assert page.groups() == put()
+    assert page.count(SELECTED) == 0
+
+
+# --- bins ---------------------------------------------------------------------------------------
+
+
+def test_bins_take_what_is_carried(page: WorkPage, web: System) -> None:
+    page.open(link(web, kind="bins", strategy="crowdster", grid_size=10))
+    images = page.images()
+    carry(page, images[0], 0)
+    page.until("one", [images[0]], lambda: in_bin(page, 0))
+    # Esc puts back what is carried, and letting go does nothing then.
+    drag(page.hands, at_image(page, images[1]), page.centre("section[data-group='2']"))
+    page.until("carried", 1, lambda: page.count(".ghost"))
+    page.hands.press("Escape")
+    page.until("put back", 0, lambda: page.count(".ghost, [data-carried], .over"))
+    page.hands.move(page.centre("section[data-group='1']"))
+    page.hands.up()
+    assert in_bin(page, 1) == in_bin(page, 2) == []
+    # A box around two, with Shift, which then go together.
+    page.hands.hold("Shift")
+    drag(page.hands, at_image(page, images[2]), at_image(page, images[3]))
+    page.until("the box", 2, lambda: page.count(SELECTED))
+    page.hands.up()
+    page.hands.let_go("Shift")
+    assert page.said("announcement") == "2 images selected"
+    carry(page, images[2], 2)
+    page.until("two", {images[2], images[3]}, lambda: set(in_bin(page, 2)))
+    page.hands.press("Control+z")
+    page.until("none", [], lambda: in_bin(page, 2))
+    page.hands.press("Control+Shift+z")
+    # By keys, the focus goes on to the next one in the tray.
+    page.tab_to(f"[data-tray] {TILES}[tabindex='0']")
+    page.hands.press("Home")
+    for _ in range(7):
+        page.hands.press("2")
+    page.until("the tray", 0, lambda: page.count(f"[data-tray] {TILES}"))
+    answer = sent(page)
+    third = (images[2], images[3])
+    expected = [1 if image == images[0] else 3 if image in third else 2 for image in images]
+    assert groups_of(answer) == expected
+
+
+def at_image(page: WorkPage, image: int) -> tuple[float, float]:
+    return page.centre(f"{TILES}[data-image='{image}']")
+
+
+def carry(page: WorkPage, image: int, group: int) -> None:
+    drag(page.hands, at_image(page, image), page.centre(f"section[data-group='{group}']"))
+    page.hands.up()
+
+
+def in_bin(page: WorkPage, group: int) -> list[int]:
+    tiles = f"[...one.querySelectorAll('{TILES}')].map((tile) => +tile.dataset.image)"
+    return list(page.one(f"section[data-group='{group}']", tiles))
