@@ -1,7 +1,7 @@
 """What hands do on the annotators' page, in three browsers: strokes, piles, large views and bins.
 
-Real input, by each browser's own driver. More of Chromium is in tests/system: test_grid_gestures.py,
-test_piles.py, test_zoom.py, test_large_view.py and test_bins_in_hand.py.
+Real input, by each browser's own driver. More of Chromium is in tests/system:
+test_grid_gestures.py, test_piles.py, test_zoom.py, test_large_view.py and test_bins_in_hand.py.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tests.support.engine_fixtures import engine
 from tests.support.engines import Engine
 from tests.support.hands import drag
 from tests.support.scale import FULL
-from tests.support.work_page import AT_ONCE, TILES, WorkPage
+from tests.support.work_page import AT_ONCE, DESK, TILES, WorkPage
 
 __all__ = ["engine"]
 pytestmark = pytest.mark.skipif(not FULL, reason="run by make acceptance (LIKEWISE_FULL_TESTS=1)")
@@ -67,6 +67,8 @@ def groups_of(answer: Answer) -> list[int]:
 
 def test_strokes_boxes_and_digits(page: WorkPage, web: System) -> None:
     page.open(link(web))
+    # All of them are in view.
+    assert page.sides(TILES, 23)[3] <= DESK[1]
     page.stroke(0, 3)
     page.until("the stroke", 4, lambda: page.count(".tile.grouped"))
     assert page.groups() == put()
@@ -150,6 +152,7 @@ def test_piles_are_opened_split_merged_and_undone(
     by_rows = put(12, g1=range(4), g2=range(4, 8), g3=range(8, 12))
     page.until("three groups", by_rows, page.groups)
     page.until("the last look", "3 groups, 12 images", lambda: last_look(page))
+    assert_square(page, TILES)
     page.look("piles", tmp_path)
     split(page, tmp_path)
     page.until("two of them", [4, 4, 1, 1, *by_rows[4:]], page.groups)
@@ -183,11 +186,17 @@ def test_piles_are_opened_split_merged_and_undone(
     assert groups_of(answer) == merged
 
 
+def assert_square(page: WorkPage, css: str) -> None:
+    left, top, right, bottom = page.sides(css)
+    assert right - left == pytest.approx(bottom - top, abs=1)
+
+
 def split(page: WorkPage, folder: Path) -> None:
     """The first two of the first group become a group of their own, by mouse."""
     page.click("[data-pile='0']")
     page.until("the pile", 4, lambda: page.count(IN_PILE))
     assert page.text("dialog h2") == "Group 1, 4 images"
+    assert_square(page, IN_PILE)
     for index in (0, 1):
         page.click(IN_PILE, index)
     page.until("two", 2, lambda: page.count(f"{IN_PILE}[aria-pressed='true']"))
@@ -262,11 +271,10 @@ def zoom_by_wheel_and_drag(page: WorkPage) -> None:
     left, top, right, bottom = page.sides(".zoom .frame")
     x, y = (left + right) / 2 - (bottom - top) / 4, top + (bottom - top) / 4
     page.hands.wheel((x, y), -400)
-    page.until("the wheel", True, lambda: int(page.text(ZOOM).rstrip("%")) > 200)
+    page.until("the wheel", "223%", lambda: page.text(ZOOM))
     now = page.sides(PICTURE)
-    middle = (now[1] + now[3]) / 2
     # A quarter from the top is a quarter of the image still.
-    assert (y - now[1]) / (now[3] - now[1]) == pytest.approx(0.25, abs=0.01), middle
+    assert (y - now[1]) / (now[3] - now[1]) == pytest.approx(0.25, abs=0.01)
     drag(page.hands, (x, y), (x - 40, y - 30))
     page.hands.up()
     moved = [now[0] - 40, now[1] - 30]
@@ -274,6 +282,7 @@ def zoom_by_wheel_and_drag(page: WorkPage) -> None:
     page.hands.wheel((x, y), 4000)
     page.until("the wheel back", "100%", lambda: page.text(ZOOM))
     page.hands.wheel((x, y), -400)
+    page.until("the wheel again", "223%", lambda: page.text(ZOOM))
 
 
 def corner(page: WorkPage) -> list[int]:

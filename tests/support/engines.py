@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -22,6 +23,10 @@ NO_THIRD_PARTY = 1
 HOME, RIGHT = "\ue011", "\ue014"
 KEYS = {HOME: "Home", RIGHT: "ArrowRight"}
 SCREEN = "1600x1200x24"
+# The locales that are made for WebKit, and what they are made of.
+REGIONS = {"de": "de_DE", "ar": "ar_EG"}
+SOURCES = Path("/usr/share/i18n/locales")
+RESIZE_SECONDS = 20.0
 NO_TOUCH = "WebKitWebDriver has no touch screen for WebKitGTK"
 
 
@@ -186,14 +191,15 @@ def _resize(engine: Engine, width: int, height: int, set_size: Callable[..., obj
     """Windows have frames of their own size around the page."""
     across, down = engine.run("return [outerWidth - innerWidth, outerHeight - innerHeight]")
     set_size(width=width + across, height=height + down)
-    wait_until("the size", lambda: engine.run("return [innerWidth, innerHeight]") == [width, height], 20)
+    size = "return [innerWidth, innerHeight]"
+    wait_until("the size", lambda: engine.run(size) == [width, height], RESIZE_SECONDS)
 
 
 @contextmanager
 def chromium_alone(folder: Path, language: str = "en") -> Iterator[Engine]:
     """A context of its own, as those that keep no cookies of third parties."""
     with chromium() as running:
-        yield Chromium(running.new_page(locale=language))
+        yield Chromium(running.new_context(locale=language).new_page())
 
 
 @contextmanager
@@ -229,12 +235,12 @@ def webkit(folder: Path, language: str = "en") -> Iterator[Engine]:
     # Without the second, frames of another site are sent what is there already.
     for argument in ("--automation", "--enable-itp"):
         options.add_argument(argument)
-    with screen() as display:
+    with screen() as display, locales(language) as spoken:
         # As root, as in containers, it has no sandbox of its own.
         environment = {
             "DISPLAY": display,
             "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",
-            "LANGUAGE": language,
+            **spoken,
         }
         log = str(folder / "webkit.log")
         service = Service(env={**os.environ, **environment}, log_output=log)
@@ -260,6 +266,21 @@ def screen() -> Iterator[str]:
         server.wait()
 
 
+@contextmanager
+def locales(language: str) -> Iterator[dict[str, str]]:
+    """What the environment says to a program that is to speak a language, as far as there is one:
+    WebKitGTK takes it from the system's locale."""
+    region = REGIONS.get(language)
+    if region is None:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        name = f"{region}.UTF-8"
+        command = ["localedef", "-i", region, "-f", "UTF-8", "--no-archive", f"{folder}/{name}"]
+        subprocess.run(command, check=True)
+        yield {"LOCPATH": folder, "LC_ALL": name}
+
+
 def mini_browser() -> Path | None:
     return next(iter(sorted(Path("/usr").glob("lib*/**/webkit2gtk-4*/MiniBrowser"))), None)
 
@@ -279,6 +300,12 @@ def lacks_of_webkit() -> str:
             **by_pip("selenium"),
         }
     )
+
+
+def lacks_of_locales() -> str:
+    needs = [SOURCES / region for region in REGIONS.values()]
+    is_there = shutil.which("localedef") and all(file.exists() for file in needs)
+    return lacks({"apt-get install locales": is_there})
 
 
 def by_pip(package: str) -> dict[str, object]:

@@ -125,6 +125,7 @@ class WireHands:
         self.perform = perform
         self.lacks_touch = lacks_touch
         self.at: Place = (0, 0)
+        self.n_turns = 0
 
     def move(self, *places: Place) -> None:
         ways = pairwise([self.at, *places])
@@ -158,7 +159,9 @@ class WireHands:
         self.move(place)
         x, y = (round(value) for value in place)
         scroll = {"type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": pixels}
-        self._act("wheel", "wheel", scroll)
+        # WebKitWebDriver would turn the same wheel by the difference to its last turn.
+        self.n_turns += 1
+        self._act("wheel", f"wheel {self.n_turns}", scroll)
 
     def touch(self, place: Place) -> None:
         x, y = (round(value) for value in place)
