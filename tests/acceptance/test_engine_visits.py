@@ -11,26 +11,25 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from app.annotation.models import Answer
 from app.campaigns.models import Grid
 from app.core.database import transaction
-from testbed.builders import a_campaign
 from testbed.system import System, wait_until
 from tests.app.test_translations import ARABIC, GERMAN, a_translated_campaign
 from tests.support.annotators_page import link_of, stored
-from tests.support.engine_fixtures import engine
-from tests.support.engines import ENGINES, Engine, lacks_of_locales
+from tests.support.engine_fixtures import engine, page
+from tests.support.engine_tools import lacks_of_locales
+from tests.support.engines import ENGINES
 from tests.support.fault_proxy import proxied
 from tests.support.hands import type_text
 from tests.support.scale import FULL
-from tests.support.work_page import AT_ONCE, TILES, WorkPage
+from tests.support.work_page import AT_ONCE, TILES, WorkPage, answered, link
 
-__all__ = ["engine"]
+__all__ = ["engine", "page"]
 pytestmark = pytest.mark.skipif(not FULL, reason="run by make acceptance (LIKEWISE_FULL_TESTS=1)")
+SMALL = {"grid_size": 6, "budget": 8}
 CODE = re.compile(r"[A-Z2-9]{4}-[A-Z2-9]{4}")
 NARROW = (600, 900)
 # A request to delete what is open waits, and whoever opens it after that waits, too.
@@ -39,17 +38,6 @@ const opening = indexedDB.open("likewise");
 opening.onsuccess = () => indexedDB.deleteDatabase("likewise");
 """
 FIELD = "data:text/html,<input autofocus aria-label=Paste>"
-
-
-@pytest.fixture
-def page(engine: Engine) -> WorkPage:
-    return WorkPage(engine)
-
-
-def link(web: System, **plan: Any) -> str:
-    annotation = {**AT_ONCE, **plan.pop("annotation", {})}
-    values = {"grid_size": 6, "budget": 8, "annotation": annotation, **plan}
-    return link_of(a_campaign(**values), web)
 
 
 def sort_all(page: WorkPage) -> None:
@@ -61,15 +49,11 @@ def sort_all(page: WorkPage) -> None:
     page.until("all", [1, 1, 2, 2, 3, 3], page.groups)
 
 
-def answered(n: int = 1) -> list[Answer]:
-    return wait_until("the answers", lambda: len(stored()) == n and stored())
-
-
 # --- before an answer is sent -------------------------------------------------------------------
 
 
 def test_a_quick_answer_is_asked_about_once(page: WorkPage, web: System) -> None:
-    page.open(link(web, annotation={"quick_pause": 10}))
+    page.open(link(web, **SMALL, annotation={"quick_pause": 10}))
     sort_all(page)
     page.click_test_id("submit")
     page.until("the question", True, lambda: "quick" in page.said("quick"))
@@ -87,14 +71,11 @@ def test_a_quick_answer_is_asked_about_once(page: WorkPage, web: System) -> None
 
 
 def test_missing_words_are_asked_for_one_group_at_a_time(page: WorkPage, web: System) -> None:
-    page.open(link(web, annotation={"descriptions": "required"}), NARROW)
+    page.open(link(web, **SMALL, annotation={"descriptions": "required"}), NARROW)
     sort_all(page)
     page.click_test_id("submit")
     for group, word in enumerate(("red ones", "green", "blue")):
-        question = f"Group {group + 1} of 3: what do they share?"
-        page.until("the question", True, lambda: question in page.text(".ask label"))  # noqa: B023
-        field = f"[data-description='{group}']"
-        page.until("the field", True, lambda: page.has_focus(field))  # noqa: B023
+        await_field(page, group)
         assert page.count("[data-description]") == 1
         lit = [k for k in range(6) if page.one(TILES, "!one.classList.contains('faded')", k)]
         assert lit == [2 * group, 2 * group + 1]
@@ -102,6 +83,12 @@ def test_missing_words_are_asked_for_one_group_at_a_time(page: WorkPage, web: Sy
         page.click_test_id("submit") if group == 1 else page.hands.press("Enter")
     (answer,) = answered()
     assert answer.descriptions[:3] == ["red ones", "green", "blue"]
+
+
+def await_field(page: WorkPage, group: int) -> None:
+    question = f"{group + 1} Group {group + 1} of 3: what do they share?"
+    page.until("the question", question, lambda: page.text(".ask label"))
+    page.until("the field", True, lambda: page.has_focus(f"[data-description='{group}']"))
 
 
 # --- languages ----------------------------------------------------------------------------------
@@ -113,7 +100,8 @@ def test_the_page_speaks_the_browsers_language(
     web: System, name: str, language: str, submit: str, tmp_path: Path
 ) -> None:
     opened, lacks = ENGINES[name]
-    if problem := lacks() or (name == "webkit" and lacks_of_locales()):
+    problem = lacks() or (lacks_of_locales() if name == "webkit" else "")
+    if problem:
         pytest.skip(f"{name} cannot be driven in another language: {problem}")
     texts = {"de": GERMAN, "ar": ARABIC}
     campaign = a_translated_campaign(
@@ -171,16 +159,17 @@ def assert_written(page: WorkPage, css: str, language: str) -> None:
 def test_pictures_that_never_come_are_waited_for_and_end_up_unseen(
     page: WorkPage, web: System
 ) -> None:
-    address = link(web)
+    address = link(web, **SMALL)
     with proxied(web.port) as network:
         network.refuse(b"/images/", b"/media/")
         page.engine.resize(1366, 768)
         page.engine.open(address.replace(web.base_url, f"http://127.0.0.1:{network.port}"))
         page.click_test_id("submit")
-        said = lambda: page.text(".pictures")  # noqa: E731
-        page.until("to wait", "Pictures are still loading…", said)
+        page.until("to wait", "Pictures are still loading…", lambda: page.text(".pictures"))
         assert stored() == []
-        page.until("three failures", True, lambda: "6 pictures can't be loaded" in said())
+        page.until(
+            "three failures", True, lambda: "6 pictures can't be loaded" in page.text(".pictures")
+        )
         page.click_test_id("submit")
         wait_until("an alert", lambda: "can't be loaded" in page.text("[role='alert']"))
         page.click_test_id("submit-leftovers")
@@ -192,7 +181,7 @@ def test_pictures_that_never_come_are_waited_for_and_end_up_unseen(
 
 
 def test_sending_is_announced_and_the_focus_stays(page: WorkPage, web: System) -> None:
-    page.open(link(web, name="Shapes", budget=9, grids_per_assignment=3))
+    page.open(link(web, grid_size=6, name="Shapes", budget=9, grids_per_assignment=3))
     title = "return document.title"
     assert page.engine.run(title) == "Set 1 of 3 – Shapes"
     sort_all(page)
@@ -227,7 +216,7 @@ def held(web: System) -> Iterator[None]:
 
 
 def test_codes_are_copied_and_all_of_them_listed(page: WorkPage, web: System) -> None:
-    page.open(link(web, grids_per_assignment=1))
+    page.open(link(web, **SMALL, grids_per_assignment=1))
     codes = []
     for n_done in (1, 2):
         sort_all(page)
@@ -253,7 +242,7 @@ def test_codes_are_copied_and_all_of_them_listed(page: WorkPage, web: System) ->
 
 
 def test_storage_that_hangs_stops_nobody(page: WorkPage, web: System) -> None:
-    address = link(web)
+    address = link(web, **SMALL)
     page.engine.window_next_to_it(f"{web.base_url}/a/nothing", HANG)
     page.open(address)
     opens = """

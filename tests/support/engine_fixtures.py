@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engines import ENGINES, Engine
+from tests.support.work_page import WorkPage
 
 
 @pytest.fixture(params=ENGINES)
@@ -15,3 +16,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         pytest.skip(f"{request.param} cannot be driven: {lacks()}")
     with opened(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+def page(engine: Engine) -> WorkPage:
+    return WorkPage(engine)

@@ -2,19 +2,24 @@
 
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Frame, Page
 
 from likewise.embedded import free_port
 from testbed.browser import chromium
 from testbed.system import wait_until
+from tests.support.engine_tools import (
+    lacks_of_firefox,
+    lacks_of_webkit,
+    locales,
+    mini_browser,
+    screen,
+)
 from tests.support.hands import Hands, PlaywrightHands, WireHands
 
 # Of Firefox' network.cookie.cookieBehavior: none of a third party, whatever it asks for.
@@ -22,10 +27,6 @@ NO_THIRD_PARTY = 1
 # As WebDriver writes them, by Playwright's names.
 HOME, RIGHT = "\ue011", "\ue014"
 KEYS = {HOME: "Home", RIGHT: "ArrowRight"}
-SCREEN = "1600x1200x24"
-# The locales that are made for WebKit, and what they are made of.
-REGIONS = {"de": "de_DE", "ar": "ar_EG"}
-SOURCES = Path("/usr/share/i18n/locales")
 RESIZE_SECONDS = 20.0
 NO_TOUCH = "WebKitWebDriver has no touch screen for WebKitGTK"
 
@@ -88,6 +89,13 @@ class Chromium:
             self.page.keyboard.press(KEYS.get(key, key))
 
     def run(self, script: str) -> Any:
+        try:
+            return self.where.evaluate(f"() => {{ {script} }}")
+        except PlaywrightError as error:
+            if "navigation" not in str(error):
+                raise
+        # The other drivers wait for a page that comes just now by themselves.
+        self.where.wait_for_load_state()
         return self.where.evaluate(f"() => {{ {script} }}")
 
     def resize(self, width: int, height: int) -> None:
@@ -251,73 +259,7 @@ def webkit(folder: Path, language: str = "en") -> Iterator[Engine]:
             driver.quit()
 
 
-@contextmanager
-def screen() -> Iterator[str]:
-    """The name of a display that nobody sees."""
-    reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", SCREEN, "-nolisten", "tcp"]
-    server = subprocess.Popen(command, pass_fds=[writing], stderr=subprocess.DEVNULL)
-    os.close(writing)
-    try:
-        with os.fdopen(reading) as display:
-            yield f":{display.readline().strip()}"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-@contextmanager
-def locales(language: str) -> Iterator[dict[str, str]]:
-    """What the environment says to a program that is to speak a language, as far as there is one:
-    WebKitGTK takes it from the system's locale."""
-    region = REGIONS.get(language)
-    if region is None:
-        yield {}
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        name = f"{region}.UTF-8"
-        command = ["localedef", "-i", region, "-f", "UTF-8", "--no-archive", f"{folder}/{name}"]
-        subprocess.run(command, check=True)
-        yield {"LOCPATH": folder, "LC_ALL": name}
-
-
-def mini_browser() -> Path | None:
-    return next(iter(sorted(Path("/usr").glob("lib*/**/webkit2gtk-4*/MiniBrowser"))), None)
-
-
-def lacks_of_firefox() -> str:
-    """What to install, in a sentence; empty when all is there."""
-    return lacks(
-        {"apt-get install firefox-esr": shutil.which("firefox-esr"), **by_pip("marionette_driver")}
-    )
-
-
-def lacks_of_webkit() -> str:
-    return lacks(
-        {
-            "apt-get install webkit2gtk-driver": shutil.which("WebKitWebDriver") and mini_browser(),
-            "apt-get install xvfb": shutil.which("Xvfb"),
-            **by_pip("selenium"),
-        }
-    )
-
-
-def lacks_of_locales() -> str:
-    needs = [SOURCES / region for region in REGIONS.values()]
-    is_there = shutil.which("localedef") and all(file.exists() for file in needs)
-    return lacks({"apt-get install locales": is_there})
-
-
-def by_pip(package: str) -> dict[str, object]:
-    lock = "requirements/acceptance.lock"
-    return {f"pip install --no-deps --require-hashes -r {lock}": find_spec(package)}
-
-
-def lacks(needs: dict[str, object]) -> str:
-    return " && ".join(command for command, is_there in needs.items() if not is_there)
-
-
-ENGINES: dict[str, tuple[Callable[[Path], Any], Callable[[], str]]] = {
+ENGINES: dict[str, tuple[Callable[..., Any], Callable[[], str]]] = {
     # What it lacks, all browser tests lack.
     "chromium": (chromium_alone, str),
     "firefox": (firefox, lacks_of_firefox),

@@ -2,12 +2,16 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.system import wait_until
+from app.annotation.models import Answer
+from testbed.builders import a_campaign
+from testbed.system import System, wait_until
 from tests.support import hands as by_hand
+from tests.support.annotators_page import link_of, stored
 from tests.support.engines import Engine
 from tests.support.hands import Hands, Place
 
@@ -127,3 +131,35 @@ class WorkPage:
         """Keep a picture of the page, for people."""
         place = Path(os.environ.get("LIKEWISE_LOOK", folder))
         self.engine.look(place / f"{type(self.engine).__name__.lower()}-{name}.png")
+
+
+def link(web: System, **plan: Any) -> str:
+    """The address of a campaign without instructions and words, unless the plan says otherwise."""
+    annotation = {**AT_ONCE, **plan.pop("annotation", {})}
+    return link_of(a_campaign(annotation=annotation, **plan), web)
+
+
+def put(count: int = 24, **by_group: Sequence[int]) -> list[int]:
+    """The groups of all images: g1=[0, 1] are in group 1."""
+    expected = [0] * count
+    for group, images in by_group.items():
+        for image in images:
+            expected[image] = int(group[1:])
+    return expected
+
+
+def answered(n: int = 1) -> list[Answer]:
+    """The answers that the server keeps, once there are so many."""
+    return wait_until("the answers", lambda: answers if len(answers := stored()) == n else None)
+
+
+def sent(page: WorkPage) -> Answer:
+    """Submit, and read what the server keeps."""
+    page.click_test_id("submit")
+    return answered()[0]
+
+
+def groups_of(answer: Answer) -> list[int]:
+    """As people count them."""
+    assert answer.groups is not None
+    return [group + 1 for group in answer.groups]
