@@ -4,6 +4,7 @@ Keys have Playwright's names; `Control+z` is one press with a key held. Places a
 pixels from the viewport's corner.
 """
 
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
@@ -29,6 +30,8 @@ KEYS = {
     "Delete": "\ue017",
 }
 STEPS = 4
+# GTK's is 0.4 s.
+DOUBLE_CLICK_SECONDS = 0.8
 # Milliseconds of each step, so that no two moves fall into the same frame.
 STEP_MS = 20
 
@@ -126,6 +129,7 @@ class WireHands:
         self.lacks_touch = lacks_touch
         self.at: Place = (0, 0)
         self.n_turns = 0
+        self.last_press: tuple[Place, float] = (self.at, -DOUBLE_CLICK_SECONDS)
 
     def move(self, *places: Place) -> None:
         ways = pairwise([self.at, *places])
@@ -136,7 +140,12 @@ class WireHands:
         self.at = places[-1]
 
     def down(self) -> None:
+        """Later than what WebKit takes for a double click, whatever was typed in between."""
+        place, before = self.last_press
+        if place == self.at:
+            time.sleep(max(0.0, before + DOUBLE_CLICK_SECONDS - time.monotonic()))
         self._point({"type": "pointerDown", "button": 0})
+        self.last_press = self.at, time.monotonic()
 
     def up(self) -> None:
         self._point({"type": "pointerUp", "button": 0})
