@@ -18,7 +18,8 @@ from app.core.database import transaction
 from emulators.mturk.control import NewWorkers, add_workers
 from emulators.mturk.server import Emulator
 from testbed.system import System, wait_until
-from tests.support.engines import ENGINES, HOME, RIGHT, Engine
+from tests.support.engine_fixtures import engine
+from tests.support.engines import HOME, RIGHT, Engine
 from tests.support.foreign_frame import (
     SANDBOXES,
     WORKER,
@@ -31,6 +32,7 @@ from tests.support.foreign_frame import (
 )
 from tests.support.scale import FULL
 
+__all__ = ["engine"]
 pytestmark = pytest.mark.skipif(not FULL, reason="run by make acceptance (LIKEWISE_FULL_TESTS=1)")
 TASK = "#task"
 OFFLINE_SECONDS = 30.0
@@ -52,15 +54,6 @@ PICTURES = """
 const pictures = [...document.querySelectorAll("button[data-image] img")];
 return pictures.filter((one) => one.naturalWidth > 0).length;
 """
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    opened, lacks = ENGINES[request.param]
-    if lacks():
-        pytest.skip(f"{request.param} cannot be driven: {lacks()}")
-    with opened(tmp_path) as running:
-        yield running
 
 
 @pytest.fixture

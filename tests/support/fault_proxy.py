@@ -50,6 +50,7 @@ class FaultProxy:
         self._silenced = False
         self._cut_after: dict[Towards, int] = {}
         self._needle: bytes | None = None
+        self._refused: tuple[bytes, ...] = ()
         self._connections: set[_Connection] = set()
         self._loop = asyncio.new_event_loop()
         self._listening: asyncio.Server | None = None
@@ -88,11 +89,15 @@ class FaultProxy:
         is lost with the connection. Counted in `n_lost`."""
         self._call(lambda: setattr(self, "_needle", needle))
 
+    def refuse(self, *needles: bytes) -> None:
+        """A connection ends as soon as its client says any of them; the server is not told."""
+        self._call(lambda: setattr(self, "_refused", needles))
+
     def heal(self) -> None:
         """No more faults for new connections."""
 
         def forget() -> None:
-            self._delay, self._silenced, self._needle = 0.0, False, None
+            self._delay, self._silenced, self._needle, self._refused = 0.0, False, None, ()
             self._cut_after.clear()
 
         self._call(forget)
@@ -140,6 +145,8 @@ class FaultProxy:
                     continue
                 if towards == "client" and connection.doomed:
                     self.n_lost += 1
+                    return
+                if towards == "server" and any(needle in data for needle in self._refused):
                     return
                 if towards == "server" and self._needle is not None and self._needle in data:
                     self._needle, connection.doomed = None, True
