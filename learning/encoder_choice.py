@@ -141,7 +141,7 @@ def _stated_preparation(path: Path, text: str | bytes) -> Preparation:
             f"likewise.json in {path}: side must be 8 to 2048, mean and deviation three numbers "
             "each, for values from 0 to 255, deviation positive"
         )
-    return Preparation(side, mean, deviation)  # type: ignore[arg-type]
+    return Preparation(side, mean, deviation)
 
 
 def _width(network: nn.Module, side: int) -> int:

@@ -98,7 +98,8 @@ def folded_weights(original: Mapping[str, Tensor]) -> dict[str, Tensor]:
         weight = original[f"{convolution}.weight"].double() * scale[:, None, None, None]
         bias = original[f"{norm}.bias"].double()
         bias = bias - original[f"{norm}.running_mean"].double() * scale
-        folded[f"{name}.weight"], folded[f"{name}.bias"] = weight.float(), bias.float()
+        folded[f"{name}.weight"] = weight.float().contiguous()
+        folded[f"{name}.bias"] = bias.float()
 
     add("stem", "_conv_stem", "_bn0")
     for k in range(sum(stage[0] for stage in _STAGES)):

@@ -37,6 +37,8 @@ def convert(source: Path, target: Path) -> None:
         partial = target.with_suffix(f".{os.getpid()}")
         try:
             save_file(tensors, partial, {"sha256": _digest(tensors), "source": PACKAGE_SHA256})
+            # Installed by one user and read by another; safetensors writes for the owner alone.
+            partial.chmod(0o644)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)

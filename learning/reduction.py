@@ -55,7 +55,7 @@ class Reduction:
             mean.astype(np.float32),
             np.ascontiguousarray((components * signs[:, None]).astype(np.float32)),
             # Rows that are all the same have no spread to scale.
-            1 / np.sqrt(total) if total > np.finfo(np.float32).eps ** 2 else 1.0,
+            float(np.float32(1 / np.sqrt(total))) if total > np.finfo(np.float32).eps ** 2 else 1.0,
         )
 
     def transform(self, features: NDArray[np.floating]) -> NDArray[np.float32]:
