@@ -116,7 +116,7 @@ def source_names() -> list[str]:
 
 def _built_in() -> dict[str, Source]:
     """Return the built-in sources that this machine can compute, by name."""
-    return {**({OBJECTS: SHOWN_OBJECTS} if is_available() else {}), **BY_NAME}
+    return {**BY_NAME, **({OBJECTS: SHOWN_OBJECTS} if is_available() else {})}
 
 
 def get_source(name: str) -> Source:

@@ -133,7 +133,9 @@ def test_a_small_open_clip_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     shape = {
         "embed_dim": 24,
-        "vision_cfg": {"image_size": 32, "layers": 2, "width": 64, "head_width": 16, "patch_size": 8},
+        "vision_cfg": {
+            "image_size": 32, "layers": 2, "width": 64, "head_width": 16, "patch_size": 8,
+        },
         "text_cfg": {
             "context_length": 8, "vocab_size": 64, "width": 32, "heads": 2, "layers": 1,
         },
@@ -159,7 +161,7 @@ def test_a_small_open_clip_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_wrong_names_of_open_clip_name_similar_ones(tmp_path: Path) -> None:
     pytest.importorskip("open_clip")
-    with pytest.raises(ValueError, match="no model 'ViT-B-23'; similar names: .*ViT-B-32"):
+    with pytest.raises(ValueError, match=r"no model 'ViT-B-23'; similar names: .*ViT-B-32"):
         load_choice("open_clip:ViT-B-23/openai")
     with pytest.raises(ValueError, match="no weights of ViT-B-32 named 'laion2b'; similar names"):
         load_choice("open_clip:ViT-B-32/laion2b")
@@ -176,7 +178,7 @@ def test_weights_that_cannot_be_downloaded(tmp_path: Path, monkeypatch: pytest.M
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ValueError, match="cannot download, name a .safetensors file instead"):
+    with pytest.raises(ValueError, match=r"cannot download, name a \.safetensors file instead"):
         load_choice("dino:dinov2_vits14")
 
 
