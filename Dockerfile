@@ -24,6 +24,7 @@ COPY workers workers
 COPY app app
 # In place: templates and migrations are read from the source folder.
 RUN pip install --no-deps --no-build-isolation -e . \
+ && python -m likewise.encoder_weights \
  && python -m app.openapi /tmp/openapi.json
 
 FROM node:24-slim AS frontend

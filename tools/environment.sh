@@ -14,3 +14,4 @@ sh tools/torch.sh "$folder/bin/python"
 # setuptools, which builds the links to the sources, is of app.lock.
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
   --no-deps --no-build-isolation -e .
+"$folder/bin/python" -m likewise.encoder_weights

@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _URL = re.compile(r"[a-z0-9]+://.")
+_ENCODER = r"^$|^open_clip:[^/]+/.+$|^dino:[^/]+(/.+)?$|^.+\.(safetensors|pt)$"
 POSTGRESQL = "postgresql+psycopg://"
 
 
@@ -122,6 +123,8 @@ class Settings(BaseSettings):
 
     # module:function that turns images into features (docs/features.md).
     features: str = Field(default="", pattern=r"^$|^[\w.]+:\w+$")
+    # The encoder of "what images show", if not the built-in one (docs/features.md).
+    encoder: str = Field(default="", pattern=_ENCODER)
 
     # Format of log output: lines for people, or JSON objects for programs.
     log_format: Literal["text", "json"] = "text"

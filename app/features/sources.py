@@ -2,17 +2,23 @@
 computed."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.features.custom import SETTING, custom_address, load_custom
+from app.features.encoder import (
+    encoder_version,
+    is_available,
+    missing_message,
+    object_features,
+)
 
 FeatureArray = NDArray[np.floating[Any]]
 Compute = Callable[[Iterable[NDArray[np.uint8]]], FeatureArray]
-TABLE, CUSTOM = "features", "custom"
+TABLE, CUSTOM, OBJECTS = "features", "custom", "objects"
 
 
 @dataclass(frozen=True)
@@ -91,12 +97,26 @@ BUILT_IN = (
         "instance from a neural network trained on such images.",
     ),
 )
+# Offered only where the encoder's weights are.
+SHOWN_OBJECTS = Source(
+    OBJECTS,
+    "things that images show",
+    "What a neural network sees in them, trained on photographs of 1,000 kinds of animals, plants, "
+    "things and scenes (ImageNet): 64 numbers. For photographs. Less for drawings, scans and "
+    "symbols; colours, faces and text count for little.",
+    object_features,
+)
 BY_NAME = {source.name: source for source in BUILT_IN}
 
 
 def source_names() -> list[str]:
     """Return the names that can be chosen on this server."""
-    return [*BY_NAME, *([CUSTOM] if custom_address() else [])]
+    return [*_built_in(), *([CUSTOM] if custom_address() else [])]
+
+
+def _built_in() -> dict[str, Source]:
+    """Return the built-in sources that this machine can compute, by name."""
+    return {**BY_NAME, **({OBJECTS: SHOWN_OBJECTS} if is_available() else {})}
 
 
 def get_source(name: str) -> Source:
@@ -107,6 +127,8 @@ def get_source(name: str) -> Source:
         version = f"{custom.address} {custom.digest}"
         return Source(CUSTOM, custom.address, "", custom.compute, version)
     check_source(name)
+    if name == OBJECTS:
+        return replace(SHOWN_OBJECTS, version=encoder_version())
     return BY_NAME[name]
 
 
@@ -114,20 +136,21 @@ def check_source(name: str) -> str:
     """Return the name; raises ValueError if it cannot be chosen here. A custom function is not
     loaded for this, because that is slow and only learning jobs need it."""
     if name == CUSTOM and not custom_address():
-        raise ValueError(
-            f"this server has no custom feature function ({SETTING}); choose one of: "
-            f"{', '.join(BY_NAME)}"
-        )
-    if name != CUSTOM and name not in BY_NAME:
-        raise ValueError(
-            f"there are no features named {name!r}; choose one of: {', '.join(BY_NAME)}"
-        )
+        raise ValueError(f"this server has no custom feature function ({SETTING}); {_choices()}")
+    if name == OBJECTS and not is_available():
+        raise ValueError(f"{missing_message()}; otherwise {_choices()}")
+    if name not in (CUSTOM, OBJECTS, *BY_NAME):
+        raise ValueError(f"there are no features named {name!r}; {_choices()}")
     return name
+
+
+def _choices() -> str:
+    return f"choose one of: {', '.join(_built_in())}"
 
 
 def titles() -> dict[str, str]:
     """Return the titles of all features that this server offers, by name."""
-    named = {name: source.title for name, source in BY_NAME.items()}
+    named = {name: source.title for name, source in _built_in().items()}
     return {**named, **({CUSTOM: custom_address()} if custom_address() else {})}
 
 

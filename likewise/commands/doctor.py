@@ -36,6 +36,7 @@ def doctor() -> None:
         ("storage", _storage),
         ("backup", _backup),
         ("features", _features),
+        ("encoder", _encoder),
         ("pages", _pages),
     ]
     healthy = True
@@ -262,6 +263,19 @@ def _features() -> str:
     from app.features.custom import custom_address, load_custom
 
     return load_custom().address if custom_address() else "built in"
+
+
+def _encoder() -> str:
+    from app.core.settings import get_settings
+    from app.features.encoder import is_available, load_encoder, missing_message
+
+    if not is_available():
+        raise ShouldNotStay(
+            f"{missing_message()}. Until then, campaigns do not offer features of what images show"
+        )
+    encoder = load_encoder()
+    name = get_settings().encoder or "EfficientNet-Lite0"
+    return f"{name}, {encoder.n_features} numbers per image, on {encoder.device}"
 
 
 def _pages() -> str:

@@ -18,7 +18,7 @@ from app.core.settings import Settings, get_settings
 from app.core.storage import list_objects
 from app.features import custom
 from app.features.reading import computed_features, features_wanted
-from app.features.sources import BUILT_IN, check_source, get_source, source_names
+from app.features.sources import BUILT_IN, SHOWN_OBJECTS, check_source, get_source, source_names
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
 from learning.appearance import appearance_features
@@ -100,6 +100,7 @@ def wanted(name: str, n: int = 12) -> np.ndarray:
         ("pixels", (12, 16, 16, 3)),
         ("grey", (12, 28, 28)),
         ("features", (12, 2)),
+        ("objects", (12, 11)),
     ],
 )
 def test_built_in_features_of_a_campaign(
@@ -217,7 +218,7 @@ def test_a_choice_that_this_server_does_not_offer_is_refused(
 
 def test_every_source_is_documented() -> None:
     text = (ROOT / "docs" / "features.md").read_text()
-    for source in BUILT_IN:
+    for source in (*BUILT_IN, SHOWN_OBJECTS):
         assert f"`{source.name}`" in text
         assert source.title in text
 

