@@ -177,11 +177,6 @@ def _store(
     if waiting:
         _store_part(session, summary, number, waiting)
     summary.feature_set.n_constant = varying.n_constant
-    if summary.n_stored and varying.n_constant == vectors.n_features:
-        raise BadFeatureTable(
-            "All columns have the same value for all images, so these features cannot distinguish "
-            "images."
-        )
 
 
 def _store_part(
@@ -243,6 +238,11 @@ def _check_match(summary: UploadSummary) -> None:
             f"Only {n_matched:,} of {summary.n_rows:,} rows name an image of this collection, "
             f"which has {summary.n_images:,} images. Is it the table of another collection? "
             f"Unknown names: {_some(summary.unknown)}. Remove these rows if it is the right one."
+        )
+    if summary.feature_set.n_constant == summary.feature_set.n_features:
+        raise BadFeatureTable(
+            "All columns have the same value for all images, so these features cannot distinguish "
+            "images."
         )
 
 
