@@ -142,6 +142,6 @@ def _centre_and_scale(block: NDArray[np.floating[Any]]) -> tuple[FloatArray, Flo
     size = np.maximum(np.abs(smallest), np.abs(largest))
     quartiles = (high - low) / _NORMAL_IQR
     # Half of the values are the same, up to rounding.
-    sparse = quartiles <= _ROUNDING * size
+    sparse = high - low <= _ROUNDING * np.maximum(np.abs(low), np.abs(high))
     scale = np.where(sparse, values.std(axis=0), quartiles)
     return centre, np.where(largest - smallest <= _ROUNDING * size, 0.0, scale)

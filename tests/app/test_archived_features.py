@@ -111,7 +111,7 @@ def _bad_name(members: Members) -> Members:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (_shorter, "columns.json is not a list of names, one for each column"),
+        (_shorter, "has rows of the wrong length"),
         (_of_another, "images that are not in the archive"),
         (_no_list, "is not a list of names"),
         (_no_set, "belongs to no feature set"),

@@ -4,7 +4,6 @@ import io
 from typing import Any
 from uuid import UUID
 
-import httpx
 import numpy as np
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
@@ -47,7 +46,7 @@ def upload(
     name: str = "clip",
     file: str = "clip.csv",
     names: bytes | None = None,
-) -> httpx.Response:
+) -> Any:
     files: dict[str, Any] = {"file": (file, data)}
     if names is not None:
         files["names"] = ("names.txt", names)
@@ -61,7 +60,7 @@ def uploaded(client: TestClient, collection_id: object, data: bytes, **more: Any
     return result
 
 
-def compute(client: TestClient, collection_id: object, source: str) -> httpx.Response:
+def compute(client: TestClient, collection_id: object, source: str) -> Any:
     return client.post(f"{root_of(collection_id)}/compute", json={"source": source})
 
 
