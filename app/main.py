@@ -36,6 +36,7 @@ from app.core.places import FairShare, refuse_at_once
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
 from app.core.web import templates
+from app.features import set_routes as feature_sets
 from app.maps import routes as maps
 from app.maps.layout import LAYOUT_TYPE
 from app.operations import routes as operations
@@ -117,6 +118,7 @@ def create_app() -> FastAPI:
         collections.api,
         image_routes.api,
         import_routes.api,
+        feature_sets.api,
         collection_pages.pages,
         media.router,
         archive.api,

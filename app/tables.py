@@ -12,6 +12,8 @@ from app.campaigns import models as campaigns
 from app.collections import models as collections
 from app.core import idempotency, outbox
 from app.core.database import Base
+from app.features import models as features
+from app.features import sets as feature_sets
 from app.jobs import models as jobs
 from app.operations import models as operations
 from app.operations import violations
@@ -30,6 +32,7 @@ ANSWERS = (
     announcements,
     choices,
     usages,
+    feature_sets,
     extras,
     links,
     service,
@@ -44,6 +47,7 @@ __all__ = [
     "annotation",
     "campaigns",
     "collections",
+    "features",
     "idempotency",
     "jobs",
     "metadata",

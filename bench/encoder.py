@@ -27,7 +27,7 @@ from learning.encoder import Encoder
 from learning.encoder_files import packaged_file
 from learning.encoder_weights import convert
 from learning.pixels import pixel_components, small_pixels
-from learning.reduction import Reduction
+from learning.reduction import UnitComponents
 
 NEIGHBOURS = 5
 COMPONENTS = 64
@@ -92,7 +92,7 @@ def _weights() -> Path:
 def _sources(encoder: Encoder) -> dict[str, Callable[[Images], Table]]:
     def objects(images: Images) -> Table:
         features = encoder.encode(images)
-        return Reduction.fit(features, COMPONENTS).transform(features)
+        return UnitComponents(COMPONENTS).fit_transform(features)
 
     def pixels(images: Images) -> Table:
         small = small_pixels(images, 16)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 # At most so many rows are copied to float64 at once.
@@ -15,35 +14,32 @@ _ROWS_AT_ONCE = 4_096
 _LEAST_VARIANCE = 1e-10
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """A linear map of (N, F) features to (N, D): centred, rotated to the D directions of largest
-    variance, and scaled so that the rows it was fitted to have a mean squared length of one.
+class UnitComponents:
+    """Principal components of rows (N, F): centred, rotated to the D directions of largest
+    variance, and scaled so that the rows of `fit` have a mean squared length of one.
 
     Rows are first divided by their Euclidean length, because in networks' features this length
-    says how strongly something is seen rather than what. mean: (F,); components: (D, F), rows of
-    length one, the largest entry of each positive; scale: one number.
+    says how strongly something is seen rather than what. n_components: D, or less if the rows vary
+    in fewer directions, and at least 1. mean_: (F,); components_: (D, F), rows of length one, the
+    largest entry of each positive; scale_: one number.
     """
 
-    mean: NDArray[np.float32]
-    components: NDArray[np.float32]
-    scale: float
+    def __init__(self, n_components: int) -> None:
+        self.n_components = n_components
 
-    @classmethod
-    def fit(cls, features: NDArray[np.floating], n_components: int) -> Reduction:
-        """Fit to (N, F) features. D is `n_components`, or less if the rows vary in fewer
-        directions, and at least 1. The same rows give the same reduction, bit by bit.
+    def fit(self, X: ArrayLike) -> Self:
+        """Learn from (N, F). The same rows give the same components, bit by bit.
 
         Raises ValueError for an empty table, numbers that are not finite, or `n_components` < 1.
         """
-        _check_table(features)
-        if n_components < 1:
-            raise ValueError(f"n_components must be at least 1; got {n_components}")
+        table = _checked(X)
+        if self.n_components < 1:
+            raise ValueError(f"n_components must be at least 1; got {self.n_components}")
         # One thread: the order of sums is then always the same.
         with threadpool_limits(1):
-            mean, covariance = _moments(features)
+            mean, covariance = _moments(table)
             variances, directions = np.linalg.eigh(covariance)
-        n_kept = min(n_components, max(1, len(features) - 1), features.shape[1])
+        n_kept = min(self.n_components, max(1, len(table) - 1), table.shape[1])
         variances, components = variances[::-1][:n_kept], directions.T[::-1][:n_kept]
         is_real = variances > _LEAST_VARIANCE * max(variances[0], np.finfo(np.float64).tiny)
         is_real[0] = True
@@ -51,56 +47,43 @@ class Reduction:
         largest = np.abs(components).argmax(axis=1)
         signs = np.sign(components[np.arange(len(components)), largest])
         total = float(variances.sum())
-        return cls(
-            mean.astype(np.float32),
-            np.ascontiguousarray((components * signs[:, None]).astype(np.float32)),
-            # Rows that are all the same have no spread to scale.
-            float(np.float32(1 / np.sqrt(total))) if total > np.finfo(np.float32).eps ** 2 else 1.0,
+        self.mean_: NDArray[np.float32] = mean.astype(np.float32)
+        self.components_: NDArray[np.float32] = np.ascontiguousarray(
+            (components * signs[:, None]).astype(np.float32)
         )
+        # Rows that are all the same have no spread to scale.
+        has_spread = total > np.finfo(np.float32).eps ** 2
+        self.scale_ = float(np.float32(1 / np.sqrt(total))) if has_spread else 1.0
+        return self
 
-    def transform(self, features: NDArray[np.floating]) -> NDArray[np.float32]:
-        """(N, D) places of (N, F) features. Raises ValueError if F is another one."""
-        _check_table(features, self.mean.shape[0])
+    def fit_transform(self, X: ArrayLike) -> NDArray[np.float32]:
+        """Learn from (N, F), and return its places (N, D)."""
+        table = _checked(X)
+        return self.fit(table).transform(table)
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float32]:
+        """(M, D) places of rows (M, F). Raises ValueError if F is another one."""
+        table = _checked(X, self.mean_.shape[0])
         parts = [
-            (_unit(features[first : first + _ROWS_AT_ONCE]) - self.mean) @ self.components.T
-            for first in range(0, len(features), _ROWS_AT_ONCE)
+            (_unit(table[first : first + _ROWS_AT_ONCE]) - self.mean_) @ self.components_.T
+            for first in range(0, len(table), _ROWS_AT_ONCE)
         ]
-        return np.asarray(np.concatenate(parts) * self.scale, np.float32)
-
-    def to_arrays(self) -> dict[str, NDArray[np.float32]]:
-        """Arrays for a safetensors file."""
-        scale = np.array([self.scale], np.float32)
-        return {"mean": self.mean, "components": self.components, "scale": scale}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.float32]]) -> Reduction:
-        """The reduction of `to_arrays`. Raises ValueError if arrays are missing or do not fit."""
-        missing = [name for name in ("mean", "components", "scale") if name not in arrays]
-        if missing:
-            raise ValueError(f"a reduction needs the arrays {', '.join(missing)}")
-        mean, components = arrays["mean"], arrays["components"]
-        scale = arrays["scale"]
-        if mean.ndim != 1 or components.shape[1:] != mean.shape or scale.shape != (1,):
-            raise ValueError(
-                "the arrays of a reduction must have the shapes (F,), (D, F) and (1,); got "
-                f"{mean.shape}, {components.shape} and {scale.shape}"
-            )
-        if not all(np.isfinite(array).all() for array in (mean, components, scale)):
-            raise ValueError("the arrays of a reduction must have finite numbers only")
-        return cls(mean, components, float(scale[0]))
+        return np.asarray(np.concatenate(parts) * self.scale_, np.float32)
 
 
-def _check_table(features: NDArray[np.floating], n_columns: int | None = None) -> None:
+def _checked(X: ArrayLike, n_columns: int | None = None) -> NDArray[np.floating]:
+    features = np.asarray(X)
     if features.ndim != 2 or not features.size:
         raise ValueError(f"features must be a table (N, F); got the shape {features.shape}")
     if n_columns is not None and features.shape[1] != n_columns:
         raise ValueError(
-            f"these features have {features.shape[1]} columns, the reduction needs {n_columns}; "
-            "compute them with the encoder that it was fitted to"
+            f"these features have {features.shape[1]} columns, but those of `fit` had {n_columns}; "
+            "compute them with the same encoder"
         )
     if not np.isfinite(features).all():
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         raise ValueError(f"features must be finite; row {row} is not")
+    return features
 
 
 def _unit(rows: NDArray[np.floating]) -> NDArray[np.float64]:

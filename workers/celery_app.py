@@ -11,6 +11,7 @@ from app.collections.garbage import DISCARD_TASK
 from app.collections.imports import IMPORT_TASK
 from app.core.logs import begin_log, log_the_uncaught
 from app.core.settings import get_settings
+from app.features.sets import FEATURES_TASK
 from app.jobs.queues import FILES, LEARNING, QUEUES
 from app.jobs.service import DRY_RUN_TASK
 
@@ -29,6 +30,7 @@ celery.conf.update(
         # A dry run must not delay the model of a running campaign.
         DRY_RUN_TASK: {"queue": FILES},
         IMPORT_TASK: {"queue": FILES},
+        FEATURES_TASK: {"queue": FILES},
         DISCARD_TASK: {"queue": FILES},
     },
     worker_prefetch_multiplier=1,

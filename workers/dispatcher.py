@@ -32,6 +32,7 @@ from app.core.logs import begin_log, log_the_uncaught
 from app.core.outbox import NOTIFY_CHANNEL, OutboxMessage
 from app.core.settings import get_settings
 from app.core.sweeps import each_apart, is_passing
+from app.features.computing import requeue_lost_sets
 from app.jobs.queues import LEARNING_GPU, gpu_strategies
 from app.jobs.service import requeue_lost_jobs
 from app.operations.clock import shorten_waits
@@ -126,6 +127,7 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
     SWEEP_SECONDS: (
         partial(requeue, requeue_lost_jobs),
         partial(requeue, requeue_lost_imports),
+        partial(requeue, requeue_lost_sets),
         partial(_in_transaction, forget_old_replies),
         partial(_in_transaction, forget_old_deliveries),
         partial(_in_transaction, request_removal),

@@ -6,6 +6,8 @@ from app.collections.garbage import DISCARD_TASK, remove_discarded
 from app.collections.importing import run_import
 from app.collections.imports import IMPORT_TASK
 from app.core.database import transaction
+from app.features.computing import run_feature_set
+from app.features.sets import FEATURES_TASK
 from app.jobs.service import DRY_RUN_TASK, LEARN_TASK
 from workers.celery_app import celery
 from workers.supervision import is_stopping, supervise_job
@@ -27,6 +29,12 @@ def dry_run(job_id: str) -> None:
 def import_images(import_id: str) -> None:
     """Continue one import, if it is still available."""
     run_import(UUID(import_id), is_stopping)
+
+
+@celery.task(name=FEATURES_TASK)  # type: ignore[untyped-decorator]
+def compute_features(set_id: str) -> None:
+    """Continue one feature set, if it is still available."""
+    run_feature_set(UUID(set_id), is_stopping)
 
 
 @celery.task(name=DISCARD_TASK)  # type: ignore[untyped-decorator]

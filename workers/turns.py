@@ -16,11 +16,13 @@ from app.collections.imports import IMPORT_TASK
 from app.collections.models import Collection, CollectionImport
 from app.core.outbox import OutboxMessage
 from app.core.settings import get_settings
+from app.features.models import FeatureSet
+from app.features.sets import FEATURES_TASK
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, DRY_RUN_TASK, LEARN_TASK
 
 # Per account; `likewise up` has two workers for these.
-DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = 1
+DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = FEATURE_SETS_AT_ONCE = 1
 ACTIVE = ("queued", "running")
 
 
@@ -63,7 +65,7 @@ def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
 
 
 def _active_work() -> CTE:
-    """Select the jobs and imports that have not ended: id, state, account_id, task."""
+    """Select the work that has not ended: id, state, account_id, task."""
     task = case((Job.kind == DRY_RUN, DRY_RUN_TASK), else_=LEARN_TASK)
     jobs = (
         select(Job.id, Job.state, Campaign.owner_id.label("account_id"), task.label("task"))
@@ -80,7 +82,17 @@ def _active_work() -> CTE:
         .join(Collection, Collection.id == CollectionImport.collection_id)
         .where(CollectionImport.state.in_(ACTIVE))
     )
-    return union_all(jobs, imports).cte("work")
+    feature_sets = (
+        select(
+            FeatureSet.id,
+            FeatureSet.state,
+            Collection.owner_id.label("account_id"),
+            literal(FEATURES_TASK).label("task"),
+        )
+        .join(Collection, Collection.id == FeatureSet.collection_id)
+        .where(FeatureSet.state.in_(ACTIVE))
+    )
+    return union_all(jobs, imports, feature_sets).cte("work")
 
 
 def _handed_over(work: CTE) -> Any:
@@ -100,5 +112,6 @@ def _at_once(task: Any) -> Any:
     return case(
         (task == LEARN_TASK, get_settings().trainings_per_account),
         (task == DRY_RUN_TASK, DRY_RUNS_AT_ONCE),
+        (task == FEATURES_TASK, FEATURE_SETS_AT_ONCE),
         else_=IMPORTS_AT_ONCE,
     )

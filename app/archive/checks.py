@@ -32,6 +32,7 @@ from app.campaigns.plan import check_ranges, checked_classes
 from app.campaigns.plan_settings import checked_plan
 from app.campaigns.service import check_budget
 from app.core.errors import InvalidInput
+from app.features.sets import set_names
 from app.kinds import get_kind, kind_of
 from app.strategies import get_strategy
 from app.strategies.base import check_settings
@@ -185,7 +186,11 @@ def check_pages(session: Session, campaign: Campaign) -> None:
     kind = kind_of(campaign)
     kind.check_grid_size(campaign.grid_size)
     kind.checked_max_groups(campaign.max_groups)
-    campaign.settings = check_settings(get_strategy(campaign.strategy), campaign.settings)
+    campaign.settings = check_settings(
+        get_strategy(campaign.strategy),
+        campaign.settings,
+        set_names(session, campaign.collection_id),
+    )
     campaign.annotation = checked_annotation(campaign.annotation)
     campaign.plan = checked_plan(campaign.plan)
     check_readable(session, campaign)

@@ -13,6 +13,7 @@ from app.archive.errors import DamagedArchive, TooNewArchive
 from app.archive.manifest import (
     ARTIFACT,
     CHECKSUMS,
+    FEATURES,
     FORMAT_VERSION,
     IMAGE,
     MANIFEST,
@@ -88,6 +89,11 @@ class Container:
         matches = [ARTIFACT.fullmatch(name) for name in sorted(self.manifest.members)]
         return [(int(match[1]), match[2], match[0]) for match in matches if match]
 
+    def features(self) -> list[tuple[int, str, str]]:
+        """Return the set's number, file, and member name of every file of features."""
+        matches = [FEATURES.fullmatch(name) for name in sorted(self.manifest.members)]
+        return [(int(match[1]), match[2], match[0]) for match in matches if match]
+
     def _unpacked(self, name: str) -> Iterator[bytes]:
         try:
             # zipfile returns no more than the size that was checked, and verifies the checksum.
@@ -120,7 +126,7 @@ class Container:
     def _check_names(self) -> None:
         listed = set(self.manifest.members)
         known = {CHECKSUMS, *(BY_NAME[name].file for name in self.manifest.tables)}
-        if strange := sorted(name for name in listed - known if not ARTIFACT.fullmatch(name)):
+        if strange := sorted(name for name in listed - known if not _is_file(name)):
             raise DamagedArchive(
                 f"The archive contains {strange[0][:60]!r}, which does not belong in an archive."
             )
@@ -129,6 +135,10 @@ class Container:
             raise DamagedArchive(
                 f"manifest.json does not match the files in the archive: {different[0][:60]!r}."
             )
+
+
+def _is_file(name: str) -> bool:
+    return bool(ARTIFACT.fullmatch(name) or FEATURES.fullmatch(name))
 
 
 def _is_image(name: str) -> bool:

@@ -20,6 +20,9 @@ ARTIFACT = re.compile(
     r"models/(\d{4,9})/((?:\w[\w.-]*/)*\w[\w.-]*\.(?:safetensors|json))", re.ASCII
 )
 
+# The vectors of a feature set: its number among the names of all sets, and the number of the part.
+FEATURES = re.compile(r"features/(\d{3,6})/(\d{6}\.safetensors|columns\.json)", re.ASCII)
+
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 
@@ -55,3 +58,8 @@ def image_name(position: int, size: str) -> str:
 
 def artifact_name(model_version: int, file: str) -> str:
     return f"models/{model_version:04d}/{file}"
+
+
+def features_name(number: int, file: str) -> str:
+    """Return the member with a part of the vectors of a feature set, or with its column names."""
+    return f"features/{number:03d}/{file}"

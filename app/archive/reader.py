@@ -19,6 +19,7 @@ from app.accounts.service import record_audit
 from app.archive.checks import check_pages, check_rows
 from app.archive.container import Container
 from app.archive.errors import DamagedArchive
+from app.archive.features import FeatureRestorer
 from app.archive.loading import load_table
 from app.archive.manifest import SIZES, image_name
 from app.archive.pictures import check_webp
@@ -147,6 +148,8 @@ def restore_archive(
         with _nothing_left_behind(campaign):
             restoring.store_artifacts(campaign)
             restoring.store_images(campaign.collection_id)
+            collection = session.get_one(Collection, campaign.collection_id)
+            FeatureRestorer(session, archive, collection).restore()
             _settle(session, owner, campaign, name)
             if campaign.state != "draft":
                 make_first_link(session, campaign)
@@ -210,7 +213,8 @@ def _refused(error: psycopg.Error) -> DamagedArchive:
 @contextmanager
 def _nothing_left_behind(campaign: Campaign) -> Iterator[None]:
     """Stored objects have no transaction, so remove those written so far if anything goes wrong."""
-    folders = [f"images/{campaign.collection_id}", f"models/{campaign.id}"]
+    collection_id = campaign.collection_id
+    folders = [f"images/{collection_id}", f"models/{campaign.id}", f"features/{collection_id}"]
     try:
         yield
     except BaseException:

@@ -37,6 +37,7 @@ from app.annotation.models import (
 from app.campaigns.models import Campaign, Grid, Round, Share
 from app.collections.models import Collection, Image
 from app.core.database import Base
+from app.features.models import FeatureSet
 from app.jobs.models import Job
 from app.jobs.service import TASKS
 from app.results.models import Clustering, EmbeddedImage, Model
@@ -112,6 +113,11 @@ class Archived:
 ARCHIVED = [
     Archived(Collection, without=(Collection.owner_id,), instead={"n_images": n_archived}),
     Archived(Image, only=lambda campaign_id: Image.position < n_archived(campaign_id)),
+    Archived(
+        FeatureSet,
+        without=(FeatureSet.epoch, FeatureSet.attempts, FeatureSet.lease_until),
+        only=lambda campaign_id: (FeatureSet.state == "done") & (n_archived(campaign_id) > 0),
+    ),
     Archived(Campaign, without=(Campaign.owner_id, Campaign.link_token)),
     Archived(Round),
     # Known answers may show images that have not joined the campaign yet.
@@ -152,6 +158,7 @@ BY_NAME = {archived.name: archived for archived in ARCHIVED}
 LEFT_OUT = {
     "annotator_identity": "annotators' identities on their platforms never leave the server",
     "collection_import": "image sources, which only the exporting server can use",
+    "feature_shard": "follows from the files of features in the archive",
     "import_problem": "images that could not be imported are not in the collection",
     "dry_run": "an estimate made before the campaign, outdated by its answers",
     "recruitment": "only the exporting server manages what it published on platforms",

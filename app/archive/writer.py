@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.archive.copying import read_table
+from app.archive.features import feature_files, feature_sets
 from app.archive.manifest import (
     CHECKSUMS,
     MANIFEST,
@@ -22,6 +23,7 @@ from app.archive.manifest import (
     MemberSummary,
     TableSummary,
     artifact_name,
+    features_name,
     image_name,
 )
 from app.archive.tables import ARCHIVED, BY_NAME, Archived, rows_of
@@ -31,6 +33,7 @@ from app.collections.service import image_key
 from app.core.copying import in_pieces
 from app.core.storage import get_object, list_objects, stream_object
 from app.core.zips import Member, ZipStream
+from app.features.models import OF_TABLE
 from app.jobs.service import active_job
 from app.results import hooks
 from app.results.models import Model
@@ -73,6 +76,18 @@ class _Writer:
                 name = artifact_name(number, key.removeprefix(f"{folder}/"))
                 data = stream_object(key)
                 self.note((yield from self.zipped.add(name, data, pack=key.endswith(".json"))))
+
+    def add_features(self) -> Zipped:
+        """Yield the vectors of exported images in every feature set, a part in each file."""
+        images = select(Image.sha256).where(rows_of(BY_NAME["image"], self.campaign.id))
+        hashes = list(self.session.scalars(images.order_by(Image.position)))
+        for number, feature_set in enumerate(feature_sets(self.session, self.campaign)):
+            if feature_set.kind == OF_TABLE:
+                # These are stored with the images.
+                continue
+            for file, data in feature_files(self.session, feature_set, hashes):
+                name = features_name(number, file)
+                self.note((yield from self.zipped.add(name, [data], pack=file.endswith(".json"))))
 
     def add_images(self) -> Zipped:
         """Yield every exported image in two sizes, then their hashes in the format of sha256sum."""
@@ -127,5 +142,6 @@ def archive_of(session: Session, campaign_id: UUID) -> Iterator[bytes]:
     for archived in ARCHIVED:
         yield from writer.add_table(archived)
     yield from writer.add_artifacts()
+    yield from writer.add_features()
     yield from writer.add_images()
     yield from writer.add_manifest()

@@ -24,6 +24,7 @@ from app.campaigns.sharing import MayNotChange
 from app.campaigns.translations import with_classes
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
+from app.features.sets import set_names
 from app.jobs.service import active_job, request_job
 from app.kinds import get_kind
 from app.kinds.classes import same_name
@@ -127,7 +128,9 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
     if "settings" in values:
         strategy = get_strategy(campaign.strategy)
         chosen = {**campaign.settings, **values["settings"]}
-        campaign.settings = check_settings(strategy, chosen)
+        campaign.settings = check_settings(
+            strategy, chosen, set_names(session, campaign.collection_id)
+        )
     if "plan" in values:
         campaign.plan = checked_plan({**campaign.plan, **values["plan"]})
     if "learn_every" in values:

@@ -27,6 +27,7 @@ from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.events import campaign_changed
 from app.core.security import new_token
 from app.features.reading import require_features
+from app.features.sets import set_names
 from app.jobs.service import request_job, retry_failed_job
 from app.kinds import get_kind
 from app.strategies import get_strategy, kinds_of
@@ -76,7 +77,7 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
         )
     values = plan.model_dump() | {
         "name": plan.name.strip(),
-        "settings": check_settings(strategy, plan.settings),
+        "settings": check_settings(strategy, plan.settings, set_names(session, collection.id)),
         "question": (kind.question if plan.question is None else plan.question).strip(),
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,

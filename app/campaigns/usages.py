@@ -7,6 +7,9 @@ from app.campaigns.models import Campaign, Grid
 from app.collections import hooks
 from app.collections.dependents import Usage
 from app.collections.models import Collection, Image
+from app.features import hooks as feature_hooks
+from app.strategies import get_strategy
+from app.strategies.base import features_named
 
 
 @hooks.usages.answered_by
@@ -47,3 +50,19 @@ def showings_of(session: Session, image: Image) -> list[hooks.Showing]:
         .order_by(Campaign.id.desc())
     )
     return [hooks.Showing(*row) for row in rows]
+
+
+@feature_hooks.learners.answered_by
+def learners_of(session: Session, collection: Collection, name: str) -> list[Usage]:
+    """Running and paused campaigns over the collection that learn from these features, newest
+    first."""
+    campaigns = session.scalars(
+        select(Campaign)
+        .where(Campaign.collection_id == collection.id, Campaign.state.in_(("running", "paused")))
+        .order_by(Campaign.id.desc())
+    )
+    return [
+        Usage(campaign.id, campaign.name, campaign.state, campaign.n_images)
+        for campaign in campaigns
+        if features_named(get_strategy(campaign.strategy), campaign.settings) == name
+    ]

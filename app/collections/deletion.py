@@ -132,6 +132,7 @@ def delete_images(
     session.flush()
     session.expire_all()
     discard_images(session, collection.id, hashes)
+    hooks.images_deleted(session, collection)
     record_audit(
         session,
         owner.id,

@@ -31,3 +31,8 @@ dependents: Hook[[Session, Collection], Dependents] = Hook("collections.dependen
 lock_campaigns: Hook[[Session, Collection], set[UUID]] = Hook("collections.lock_campaigns")
 # Delete these campaigns with their answers. The caller has locked them.
 delete_campaigns: Hook[[Session, set[UUID]], None] = Hook("collections.delete_campaigns")
+# Images were added to a collection, or deleted from it.
+images_added: Hook[[Session, Collection], None] = Hook("collections.images_added")
+images_deleted: Hook[[Session, Collection], None] = Hook("collections.images_deleted")
+# Columns feature_0, … of the collection's table were written.
+features_changed: Hook[[Session, Collection], None] = Hook("collections.features_changed")

@@ -12,6 +12,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
+from app.collections import hooks
 from app.collections.addresses import (
     WEB,
     NotReadable,
@@ -253,4 +254,6 @@ def _set_attributes(
         attribute_row = AttributeRow(row.filename, row.attributes, features)
         updates.append(ImageUpdate(ids[candidate.sha256], attribute_row))
     update_images(session, updates)
+    if any(update.row.features for update in updates):
+        hooks.features_changed(session, collection)
     return list(problems)

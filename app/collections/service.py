@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
+from app.collections import hooks
 from app.collections.archives import is_archive, members
 from app.collections.decoding import RejectedImage
 from app.collections.garbage import discard_images, keep_objects
@@ -291,6 +292,7 @@ def add_images(
         session.execute(insert(Image), rows)
         collection.n_images += len(rows)
         session.flush()
+        hooks.images_added(session, collection)
     return outcomes
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, String, any_, func, literal, or_, select, text
 from sqlalchemy.orm import Session
 
+from app.collections import hooks
 from app.collections.attributes import AttributeRow, BadAttributeTable, read_attribute_table
 from app.collections.models import Collection, Image
 from app.core.database import locked
@@ -71,6 +72,7 @@ def apply_table(
             update_images(session, updates)
             if any(row.features for row in rows):
                 _check_feature_lengths(session, collection)
+                hooks.features_changed(session, collection)
     except LikewiseError as error:
         return TableOutcome(error)
     unused = _unused(len(rows), unknown, ambiguous)

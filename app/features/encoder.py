@@ -9,7 +9,7 @@ LIKEWISE_ENCODER names another encoder.
 import hashlib
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from app.core.settings import get_settings
 # Imports of learning are local, because only learning jobs need them and they are slow.
 if TYPE_CHECKING:
     from learning.encoder import Encoder
+    from learning.reduction import UnitComponents
 
 logger = logging.getLogger(__name__)
 
@@ -106,17 +107,36 @@ def weights_file() -> Path:
     return last
 
 
+def object_vectors(images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+    """(N, F_raw) numbers of the encoder for images (H, W, 3) uint8, each independent of the others.
+
+    Raises ValueError if the encoder cannot be used.
+    """
+    return _loaded(encoder_version()).encode(images)
+
+
+def object_reduction() -> "UnitComponents":
+    """Create what turns the encoder's numbers into features."""
+    from learning.reduction import UnitComponents
+
+    return UnitComponents(N_COMPONENTS)
+
+
 def object_features(images: Iterable[NDArray[np.uint8]]) -> NDArray[np.float32]:
     """(N, F) features of images (H, W, 3) uint8 by what they show, F at most 64.
 
     Raises ValueError without an image, or if the encoder cannot be used.
     """
-    from learning.reduction import Reduction
-
-    features = load_encoder().encode(images)
-    if not len(features):
+    vectors = _loaded(encoder_version()).encode(images)
+    if not len(vectors):
         raise ValueError("at least one image is needed")
-    return Reduction.fit(features, N_COMPONENTS).transform(features)
+    return object_reduction().fit_transform(vectors)
+
+
+@lru_cache(maxsize=1)
+def _loaded(version: str) -> "Encoder":
+    """Return the encoder of this version. Loading takes longer than encoding some images."""
+    return load_encoder()
 
 
 def _places() -> list[Path]:

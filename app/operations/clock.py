@@ -21,6 +21,7 @@ from app.core.clock import AHEAD
 from app.core.settings import get_settings
 from app.core.sweeps import ROWS_AT_ONCE
 from app.core.work import Backoff
+from app.features.models import FeatureSet
 from app.jobs.models import Job
 from app.recruitment import reconcile, work
 from app.recruitment.models import ChannelCall, Payment, Recruitment
@@ -77,6 +78,7 @@ def _waits() -> Iterable[Wait]:
         yield Wait(heard, heard_of, literal(AT_ONCE))
     yield Wait(Job.lease_until, Job.state == "running", job)
     yield Wait(CollectionImport.lease_until, CollectionImport.state == "running", job)
+    yield Wait(FeatureSet.lease_until, FeatureSet.state == "running", job)
     yield from _waits_of_platforms()
     longest = _after(Delivery.attempts, delivery.BACKOFF, delivery.CLAIM.total_seconds())
     yield Wait(Delivery.due_at, Delivery.state == "pending", longest)

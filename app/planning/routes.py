@@ -1,6 +1,9 @@
 """API for planning: options, a campaign's needs and costs, and dry runs."""
 
+from typing import Annotated
 from uuid import UUID
+
+from fastapi import Query
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
@@ -9,6 +12,8 @@ from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.schemas import form_schema
 from app.campaigns.service import get_campaign
 from app.core.web import DatabaseSession
+from app.features.sets import set_names
+from app.features.sources import with_sets
 from app.kinds import all_kinds
 from app.planning import crowd, service
 from app.planning.schemas import (
@@ -25,8 +30,19 @@ api = api_router("", "planning")
 
 
 @api.get("/options")
-def read_options(account: SignedIn) -> OptionsOut:
+def read_options(
+    session: DatabaseSession,
+    account: SignedIn,
+    campaign_id: Annotated[
+        UUID | None,
+        Query(description="Also offer the feature sets of this campaign's collection."),
+    ] = None,
+) -> OptionsOut:
     """Return what you can choose for a campaign, with ranges and help texts."""
+    sets: list[str] = []
+    if campaign_id is not None:
+        campaign = get_campaign(session, account, campaign_id)
+        sets = set_names(session, campaign.collection_id)
     return OptionsOut(
         kinds={kind.name: KindOut.of(kind) for kind in all_kinds()},
         strategies=[
@@ -36,7 +52,7 @@ def read_options(account: SignedIn) -> OptionsOut:
                 summary=strategy.summary,
                 kinds=[kind.name for kind in kinds_of(strategy)],
                 default_rounds=strategy.default_rounds,
-                settings=strategy.settings_model.model_json_schema(),
+                settings=with_sets(strategy.settings_model.model_json_schema(), sets),
             )
             for strategy in all_strategies()
         ],

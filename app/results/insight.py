@@ -12,6 +12,7 @@ from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
+from app.features.sets import set_names
 from app.results.model_parts import required_insight, tells
 from app.results.models import Model
 from app.results.service import get_model, read_map
@@ -120,7 +121,7 @@ def set_focus_images(session: Session, campaign: Campaign, images: list[int]) ->
             code="unknown_image",
         )
     chosen = {**campaign.settings, "focus_images": sorted(set(images))}
-    campaign.settings = check_settings(strategy, chosen)
+    campaign.settings = check_settings(strategy, chosen, set_names(session, campaign.collection_id))
     campaign_changed(session, campaign.id)
 
 

@@ -1,6 +1,6 @@
 """The interface of a strategy, and the registry of all strategies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
+from app.features.sources import KNOWN_SETS, NOTHING
 from app.kinds import AnswerForm, Ballot, Kind, all_kinds
 from app.strategies.answer_attributes import AnswerAttributes
 from app.strategies.class_labels import ClassLabels
@@ -101,7 +102,8 @@ class Strategy(Protocol):
     """Connects an estimator to campaigns.
 
     learns_from: the form of the answers from which it learns.
-    features_setting: the setting that names features of app/features/sources.py, if there is one.
+    features_setting: the setting that names features of app/features/sources.py, or a feature set
+    of the collection, if there is one.
     """
 
     name: ClassVar[str]
@@ -159,8 +161,8 @@ def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:
     """Return the name of the features that a campaign with these settings learns from, or None."""
     if strategy.features_setting is None:
         return None
-    name = settings.get(strategy.features_setting, "nothing")
-    return None if name == "nothing" else str(name)
+    name = settings.get(strategy.features_setting, NOTHING)
+    return None if name == NOTHING else str(name)
 
 
 def get_strategy(name: str) -> Strategy:
@@ -171,10 +173,16 @@ def get_strategy(name: str) -> Strategy:
     return _strategies[name]
 
 
-def check_settings(strategy: Strategy, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with defaults filled in. Raises InvalidInput with what is wrong."""
+def check_settings(
+    strategy: Strategy, settings: dict[str, Any], feature_sets: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the settings with defaults filled in. Raises InvalidInput with what is wrong.
+
+    feature_sets: names of the collection's feature sets, which settings may choose.
+    """
+    context = {KNOWN_SETS: feature_sets}
     try:
-        return strategy.settings_model.model_validate(settings).model_dump()
+        return strategy.settings_model.model_validate(settings, context=context).model_dump()
     except ValidationError as error:
         wrong = "; ".join(
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"

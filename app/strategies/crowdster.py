@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
-from app.features.sources import check_source, offered
+from app.features.sources import NOTHING, check_features_or_nothing, offered
 from app.kinds import AnswerForm
 from app.strategies.agreement import agreement_of
 from app.strategies.base import (
@@ -29,10 +29,6 @@ _SCHEDULES: dict[str, dict[str, Any]] = {
 }
 
 
-def _nothing_or_source(name: str) -> str:
-    return name if name == "nothing" else check_source(name)
-
-
 class CrowdsterSettings(StrategySettings):
     algorithm: Literal["likelihood", "paper"] = Field(
         default="likelihood",
@@ -48,12 +44,12 @@ class CrowdsterSettings(StrategySettings):
         description="Dimensions of the embedding. Empty: as many as the answers support (paper: "
         "3).",
     )
-    start_from: Annotated[str, AfterValidator(_nothing_or_source)] = Field(
-        default="nothing",
+    start_from: Annotated[str, AfterValidator(check_features_or_nothing)] = Field(
+        default=NOTHING,
         title="Start from",
         description="What is known about the images in advance. An informative start helps early "
         "on, and its influence fades as answers come in.",
-        json_schema_extra=offered("nothing"),
+        json_schema_extra=offered(NOTHING),
     )
     random_share: float = Field(
         default=0.05,

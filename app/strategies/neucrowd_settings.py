@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from app.features.sources import check_source, offered
+from app.features.sources import check_features, offered
 from app.strategies.base import StrategySettings
 
 Effort = Literal["quick", "normal", "thorough"]
 
 
 class NeuCrowdSettings(StrategySettings):
-    features: Annotated[str, AfterValidator(check_source)] = Field(
+    features: Annotated[str, AfterValidator(check_features)] = Field(
         default="appearance",
         title="Features",
         description="What the classifier knows about the images. The better these features show "

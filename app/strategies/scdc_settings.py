@@ -4,14 +4,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from app.features.sources import check_source, offered
+from app.features.sources import check_features, offered
 from app.strategies.base import StrategySettings
 
 Effort = Literal["quick", "normal", "thorough"]
 
 
 class ScdcSettings(StrategySettings):
-    features: Annotated[str, AfterValidator(check_source)] = Field(
+    features: Annotated[str, AfterValidator(check_features)] = Field(
         default="appearance",
         title="Features",
         description="Used to place the images that nobody is asked about. The better these "

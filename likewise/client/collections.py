@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from likewise.client.objects import Image, UploadReport, read
+from likewise.client.objects import FeatureSet, Image, UploadReport, read
 from likewise.client.transport import Transport
 
 MOST_FILES = 20
@@ -62,6 +62,36 @@ class Collection:
                 progress(done, len(files))
         self.n_images = report.n_images
         return report
+
+    def feature_sets(self) -> list[FeatureSet]:
+        """The feature sets, oldest first, with their progress."""
+        reply = self._transport.get(f"{self._path}/feature-sets")
+        return [read(FeatureSet, data) for data in reply["items"]]
+
+    def upload_features(
+        self, path: str | Path, name: str, names: Iterable[str] | None = None
+    ) -> FeatureSet:
+        """Upload a table of vectors (.csv, .npy, .npz, .safetensors) as a feature set.
+
+        names: file names of the rows of an array, if they are not in the order of the images.
+        """
+        path = Path(path)
+        parts: list[tuple[str, Any]] = [("file", (path.name, path.read_bytes()))]
+        if names is not None:
+            parts.append(("names", ("names.txt", "\n".join(names).encode())))
+        reply = self._transport.post(f"{self._path}/feature-sets", files=parts, data={"name": name})
+        return read(FeatureSet, reply)
+
+    def compute_features(self, source: str) -> FeatureSet:
+        """Ask the server to compute the features of a source, such as "appearance"; it does so in
+        the background (see `feature_sets`)."""
+        body = {"source": source}
+        return read(FeatureSet, self._transport.post(f"{self._path}/feature-sets/compute", body))
+
+    def delete_features(self, name: str) -> None:
+        """Delete a feature set. Raises KeyError if there is none with this name."""
+        ids = {feature_set.name: feature_set.id for feature_set in self.feature_sets()}
+        self._transport.request("DELETE", f"{self._path}/feature-sets/{ids[name]}")
 
     def _send(self, parts: list[tuple[str, bytes]], report: UploadReport) -> None:
         sent = [("files", part) for part in parts]

@@ -30,6 +30,24 @@ class Image:
     attributes: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class FeatureSet:
+    """Vectors of a collection's images: `n_known` of `n_images` have a row. `state` is `queued`,
+    `running`, `done` or `failed`; `n_done` counts images while it is computed. `notes` say what of
+    an upload was not used."""
+
+    id: str
+    name: str
+    kind: str
+    state: str
+    n_features: int | None
+    n_known: int
+    n_done: int
+    n_images: int
+    error: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+
 @dataclass
 class UploadReport:
     """The result of an upload for every file.

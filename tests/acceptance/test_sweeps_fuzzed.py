@@ -14,6 +14,7 @@ from app.collections.models import Collection, CollectionImport, Discard
 from app.core.database import Base, locked, transaction
 from app.core.outbox import OutboxMessage
 from app.core.sweeps import ROWS_AT_ONCE
+from app.features.models import FeatureSet
 from app.jobs.models import Job
 from app.jobs.service import request_job
 from app.recruitment.channel import ChannelUnavailable
@@ -38,7 +39,7 @@ N_ROWS, N_SUBMISSIONS = (10_000, 1_000) if FULL else (60, 3)
 CALLS_AT_ONCE = 200
 NOW = datetime.now(UTC) - timedelta(hours=1)
 TABLES: tuple[type[Base], ...] = (
-    Job, OutboxMessage, CollectionImport, Discard, Delivery, ChannelCall, Payment,
+    Job, OutboxMessage, CollectionImport, FeatureSet, Discard, Delivery, ChannelCall, Payment,
 )  # fmt: skip
 
 
@@ -55,6 +56,7 @@ def given(greedy: Campaign, recruitment: Recruitment, submissions: list[UUID], h
         # One at a time may be active for a collection.
         "collection_import.state": lambda rng: rng.choice(("running", "queued", "failed", "done")),
         "collection_import.kind": lambda rng: rng.choice(("prefix", "manifest")),
+        "feature_set.state": lambda rng: rng.choice(("running", "queued", "failed", "done")),
         "webhook_delivery.state": "pending",
         "channel_call.state": lambda rng: rng.choice(("due", "running")),
         "channel_call.submission_id": lambda rng: rng.choice((None, *submissions)),

@@ -15,6 +15,7 @@ from app.campaigns.models import Campaign
 from app.collections.models import Collection, CollectionImport, Image
 from app.collections.service import add_files
 from app.core.database import Base, transaction
+from app.features.models import FeatureSet
 from app.planning.models import DryRun
 from app.recruitment.models import (
     ChannelAccount,
@@ -99,6 +100,7 @@ def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
             "webhook_id": webhook.id,
             "delivery_id": first(Delivery, webhook_id=webhook.id).id,
             "sha256": first(Image, filename=f"{name}.png").sha256,
+            "set_id": first(FeatureSet, collection_id=campaign.collection_id, name="clip").id,
             "import_id": first(CollectionImport, collection_id=campaign.collection_id).id,
             "channel_account_id": first(ChannelAccount, **owned).id,
             "recruitment_id": recruitment.id,

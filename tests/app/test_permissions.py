@@ -11,6 +11,7 @@ from app.campaigns.pages import SECTIONS
 from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
 from app.core.settings import get_settings
+from app.features.models import FeatureSet
 from testbed.builders import (
     a_campaign,
     a_delivery,
@@ -89,7 +90,8 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         client.headers["Authorization"] = f"Bearer {an_api_token(stranger, by)}"
     with transaction() as session:
         begun = CollectionImport(collection_id=campaign.collection_id, kind="prefix", source="s3:")
-        session.add(begun)
+        feature_set = FeatureSet(collection_id=campaign.collection_id, name="clip", kind="uploaded")
+        session.add_all([begun, feature_set])
         sha256 = session.scalar(select(Image.sha256).limit(1))
     values = {
         "campaign_id": campaign.id,
@@ -112,6 +114,7 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "size": "small",
         "sha256": sha256,
         "import_id": begun.id,
+        "set_id": feature_set.id,
         "channel_account_id": recruitment.channel_account_id,
         "recruitment_id": recruitment.id,
         "submission_id": submission.id,

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from sklearn.metrics import adjusted_rand_score
 from sqlalchemy import select
 
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.core.storage import delete_objects, list_objects
+from app.features.tables import scaled_table
 from app.results.models import Clustering, EmbeddedImage, Model
 from app.strategies import Learned, LearningData, get_strategy
 from app.strategies.base import check_settings
@@ -354,3 +356,20 @@ def test_names_go_on_to_the_next_model_and_lost_files_are_told(
     assert (lost.status_code, "no longer in storage" in lost.json()["detail"]) == (404, True)
     assert client.get(f"{base}/models/1/insight").status_code == 404
     assert client.get(f"{base}/models/1/axes").json()["items"][0]["kind"] == "direction"
+
+
+def test_a_column_of_noise_however_wide_does_not_destroy_the_clusters() -> None:
+    noise = np.random.default_rng(5).normal(size=(N, 1)) * 1e4
+    noisy = np.concatenate([FEATURES, noise], axis=1).astype(np.float32)
+    known = np.ones(N, np.bool_)
+    scores = {}
+    for name, features in (
+        ("as they are", noisy),
+        ("scaled", scaled_table(noisy, known, ["a", "b", "c", "noise"]).values),
+    ):
+        model = get_strategy("scdc").learn(data(features=features), SETTINGS, lambda _: None)
+        assert model.memberships is not None
+        labels = model.memberships.cluster
+        scores[name] = adjusted_rand_score(TRUE, labels)
+    assert scores["scaled"] > 0.85
+    assert scores["as they are"] < 0.6

@@ -1,4 +1,4 @@
-"""Migrations 0023 to 0027 run down and up on a database that holds data."""
+"""Migrations 0023 to 0028 run down and up on a database that holds data."""
 
 import os
 
@@ -8,9 +8,19 @@ from sqlalchemy import text
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.links import link_address
 from app.core.database import transaction
+from app.features.reading import features_wanted
 from app.recruitment.links import LinkPlan, make_link
-from testbed.builders import a_campaign, a_draft, a_recruitment, an_account, reloaded
+from testbed.builders import (
+    a_campaign,
+    a_collection,
+    a_draft,
+    a_recruitment,
+    an_account,
+    reloaded,
+    sign_in,
+)
 from tests.app.test_annotation import a_session
+from tests.support.feature_sets import a_vector_table, random_values, uploaded
 from tests.support.migrations import migrate, query, tables
 from tests.support.questions import AGE, answer_age
 
@@ -102,3 +112,32 @@ def test_0027_asks_nobody_in_campaigns_that_have_started(environment: dict[str, 
     assert query(url, pauses) == [(0,), (0,), (None,)]
     for campaign in (plain, translated):
         assert annotation_of(reloaded(campaign.id).annotation).quick_pause == 0
+
+
+def test_0028_lists_the_features_of_tables_and_leaves_them_where_they_are(
+    client: TestClient, environment: dict[str, str]
+) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    sign_in(client, owner)
+    collection = a_collection(owner)
+    campaign = a_campaign(owner, collection, strategy="scdc", settings={"features": "features"})
+    clip = a_vector_table(random_values(30))
+    uploaded(client, campaign.collection_id, clip)
+    learning = a_draft(owner, collection, settings={"features": "clip"},
+                       strategy="scdc")  # fmt: skip
+    features = "SELECT features FROM image ORDER BY position"
+    before = query(url, features)
+    migrate(url, "downgrade", "0027")
+    assert not {"feature_set", "feature_shard"} & tables(url)
+    assert query(url, features) == before
+    chosen = "SELECT settings ->> 'features' FROM campaign ORDER BY created_at"
+    assert query(url, chosen) == [("features",), ("appearance",)]
+    migrate(url, "upgrade", "head")
+    assert query(url, features) == before
+    sets = "SELECT name, kind, state, n_features, n_known, n_done FROM feature_set"
+    assert query(url, sets) == [("features", "table", "done", 2, 30, 30)]
+    with transaction() as session:
+        assert features_wanted(session, campaign, "features")() is not None
+    assert reloaded(learning.id).settings["features"] == "appearance"
+    uploaded(client, campaign.collection_id, clip)

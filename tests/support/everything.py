@@ -26,6 +26,7 @@ from app.collections.models import CollectionImport, ImportProblem
 from app.core.database import transaction
 from app.core.idempotency import IdempotentRequest, Reply, keep_reply
 from app.core.security import hash_token
+from app.features.models import FeatureSet, FeatureShard
 from app.operations.models import CspViolation
 from app.recruitment.models import ChannelCall, LinkParameters, Recruitment, SeenEvent
 from testbed.builders import (
@@ -121,6 +122,12 @@ def _imported(session: Session, collection_id: UUID) -> None:
     added(session, begun)
     problem = ImportProblem(import_id=begun.id, row=1, address="x", code="x", reason="x")
     added(session, problem)
+    uploaded = FeatureSet(
+        collection_id=collection_id, name="clip", kind="uploaded", state="done", n_features=2
+    )
+    added(session, uploaded)
+    shard = FeatureShard(set_id=uploaded.id, number=0, key="x", sha256="0" * 64, images=["0" * 64])
+    added(session, shard)
 
 
 def _called(session: Session, recruitment: Recruitment) -> None:

@@ -19,6 +19,7 @@ from app.campaigns.models import Campaign
 from app.collections.media import image_url
 from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
+from app.features.models import FeatureSet
 from app.recruitment.calls import link_of
 from app.recruitment.models import Recruitment
 from testbed.builders import (
@@ -132,7 +133,11 @@ def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str
     link, invitation = a_personal_link(account, campaign)
     with transaction() as session:
         begun = CollectionImport(collection_id=campaign.collection_id, kind="prefix", source="s3:")
-        session.add(begun)
+        clip = FeatureSet(
+            collection_id=campaign.collection_id, name="clip", kind="uploaded", state="done",
+            n_features=2,
+        )  # fmt: skip
+        session.add_all([begun, clip])
         mine = Image.collection_id == campaign.collection_id
         images = session.scalars(select(Image).where(mine).limit(3)).all()
         answer, assignment = session.execute(
@@ -147,7 +152,8 @@ def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str
         "account_id": account.id, "answer_id": answer, "assignment_id": assignment,
         "campaign_id": campaign.id, "channel_account_id": recruitment.channel_account_id,
         "clustering_id": account.id, "collection_id": campaign.collection_id,
-        "delivery_id": a_delivery(webhook), "import_id": begun.id, "invitation_id": invitation.id,
+        "delivery_id": a_delivery(webhook), "import_id": begun.id, "set_id": clip.id,
+        "invitation_id": invitation.id,
         "link_id": link.id, "payment_id": a_payment(recruitment, submission).id,
         "recruitment_id": recruitment.id, "submission_id": submission.id,
         "webhook_id": webhook.id, "sha256": images[0].sha256, "version": 1, "position": 0,
@@ -163,6 +169,8 @@ BELONGS = {
     "recruitment_id": "SELECT id FROM recruitment WHERE campaign_id = :id",
     "channel_account_id": "SELECT channel_account_id FROM recruitment WHERE campaign_id = :id",
     "import_id": "SELECT i.id FROM collection_import i JOIN campaign c USING (collection_id) "
+    "WHERE c.id = :id",
+    "set_id": "SELECT s.id FROM feature_set s JOIN campaign c USING (collection_id) "
     "WHERE c.id = :id",
     "webhook_id": "SELECT w.id FROM webhook w JOIN campaign c ON w.account_id = c.owner_id "
     "WHERE c.id = :id",

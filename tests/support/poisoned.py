@@ -25,6 +25,7 @@ from app.campaigns.service import create_campaign
 from app.collections.models import Collection, CollectionImport, ImportProblem
 from app.core.database import transaction
 from app.core.security import sign
+from app.features.models import FeatureSet
 from app.jobs.models import Job
 from app.operations.models import CspViolation
 from app.recruitment.calls import LINK
@@ -221,6 +222,11 @@ def _an_import(campaign: Campaign) -> None:
             state="failed", n_rows=TURNS, n_done=TURNS, n_rejected=TURNS, error="gone",
         )  # fmt: skip
         session.add(collection_import)
+        feature_set = FeatureSet(
+            collection_id=campaign.collection_id, name="clip", kind="uploaded", state="failed",
+            file="clip.csv", n_features=2, error="gone",
+        )  # fmt: skip
+        session.add(feature_set)
         session.flush()
         session.add_all(
             ImportProblem(

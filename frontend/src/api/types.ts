@@ -109,6 +109,8 @@ export type SelectionUse = Schemas['SelectionUseOut'];
 export type SelectionIn = Schemas['SelectionIn'];
 export type Dependents = Schemas['DependentsOut'];
 export type ImageImport = Schemas['ImportOut'];
+export type FeatureSet = Schemas['FeatureSetOut'];
+export type FeatureSource = Schemas['SourceOut'];
 export type ImportProblem = Schemas['ProblemOut'];
 export type KnownFiles = Schemas['KnownFiles'];
 

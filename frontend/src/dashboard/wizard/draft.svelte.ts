@@ -73,6 +73,16 @@ export class CampaignDraft {
     });
   }
 
+  /** Choices that depend on the campaign: the feature sets of its collection. */
+  async readOptions(): Promise<void> {
+    const { campaign } = this;
+    if (!campaign) return;
+    const params = { query: { campaign_id: campaign.id } };
+    await this.tell(async () => {
+      this.options = await reply(api().GET('/options', { params }));
+    });
+  }
+
   /** Makes the draft, or moves it to another collection. */
   choose(collectionId: string): Promise<void> {
     return this.inTurn(() => this.chosen(collectionId));
