@@ -7,7 +7,7 @@ space          regression from features and map to a campaign's embedding, with 
 selection      which map held-out images support, or that none is
 model          `FeatureAlignment`, the estimator
 judging        how well features, map and campaign predict held-out grids, per attribute
-prior          posterior positions of images if the prior is what features predict
+unseen         a campaign's model with places for images never shown
 """
 
 from learning.feature_alignment.judging import Judgement, judge

@@ -304,7 +304,7 @@ class FeatureAlignment(Estimator):
             "attribute": self.attribute_,
         }
         return {
-            name: np.ascontiguousarray(array)
+            name: np.array(array, order="C")
             for name, array in (arrays | self._map.arrays()).items()
         }
 

@@ -32,6 +32,7 @@ _MAX_PAIRS = 1_000_000
 # Rounds in which columns of little use get a larger penalty (sparse maps).
 _SPARSE_ROUNDS = 2
 _SPARSE_FLOOR = 0.02
+_MATRICES = ("linear", "hidden", "hidden_bias", "output")
 
 
 @dataclass(frozen=True)
@@ -120,14 +121,16 @@ class PairMap:
     @classmethod
     def of(cls, arrays: Arrays) -> PairMap:
         """The map for a typical annotator that `arrays` returned."""
-        names = ("linear", "hidden", "hidden_bias", "output", "bias", "share", "slip")
-        parts = [torch.as_tensor(np.array(arrays[name], np.float32)) for name in names]
-        return cls(*parts, torch.zeros(0))
+        parts = [torch.as_tensor(np.array(arrays[name], np.float32)) for name in _MATRICES]
+        bias, share, slip = torch.as_tensor(np.array(arrays["pair_model"], np.float32))
+        return cls(*parts, bias, share, slip, torch.zeros(0))
 
     def arrays(self) -> Arrays:
         """All parts but the annotators'."""
-        names = ("linear", "hidden", "hidden_bias", "output", "bias", "share", "slip")
-        return {name: getattr(self, name).numpy() for name in names}
+        pair_model = np.array([float(self.bias), float(self.share), float(self.slip)])
+        return {name: getattr(self, name).numpy() for name in _MATRICES} | {
+            "pair_model": pair_model.astype(np.float32)
+        }
 
     def places(self, inputs: Tensor) -> Tensor:
         """(n, d) of inputs (n, R)."""

@@ -20,11 +20,15 @@ _RIDGES = tuple(10.0 ** np.arange(-2.0, 4.1, 0.5))
 _TINY = 1e-12
 # Below this variance a column is empty.
 _EMPTY = 1e-10
+# Images of which answers say less than this count as if they said this much.
+_LEAST_SHARE = 0.1
+# At least this share of the squared distances from the predictions is real.
+_LEAST_PART = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Positions (n, K) of images with features, their variances (n, K), and weights (n,)."""
+    """Positions (n, K) that answers alone imply, their error variances (n, K), weights (n,)."""
 
     positions: FloatArray
     variance: FloatArray
@@ -32,15 +36,31 @@ class Targets:
 
     @classmethod
     def of(cls, positions: FloatArray, deviation: FloatArray | None) -> Targets:
-        """An image whose positions are as uncertain as they vary counts half."""
-        error = np.zeros_like(positions) if deviation is None else deviation**2
-        total = positions.var(axis=0)
-        full = total > _EMPTY
-        share = (error[:, full] / total[full]).mean(axis=1) if full.any() else error.sum(axis=1)
-        return cls(positions, error, 1.0 / (1.0 + share))
+        """positions, deviation: (n, K) means and deviations given answers and a common prior,
+        which pulls an image with few answers to the centre. Without the prior, an image has the
+        position `mean / r` with variance `deviation^2 / r`, where r is the share of the prior's
+        variance that answers have removed."""
+        if deviation is None:
+            return cls(positions, np.zeros_like(positions), np.ones(len(positions)))
+        error = deviation**2
+        prior = np.maximum(positions.var(axis=0) + error.mean(axis=0), _EMPTY)
+        share = np.clip(1.0 - error / prior, _LEAST_SHARE, 1.0)
+        centre = positions.mean(axis=0)
+        free = centre + (positions - centre) / share
+        full = positions.var(axis=0) > _EMPTY
+        weight = share[:, full].mean(axis=1) ** 2 if full.any() else np.ones(len(positions))
+        return cls(free, error / share, weight)
 
     def rows(self, rows: BoolArray) -> Targets:
         return Targets(self.positions[rows], self.variance[rows], self.weight[rows])
+
+    def variance_around(self, predicted: FloatArray, leverage: FloatArray) -> FloatArray:
+        """(K,) variance of true positions around predictions (n, K), without the positions'
+        errors and what uncertain weights (n,) explain."""
+        squares = (self.positions - predicted) ** 2
+        real = self.weight @ ((squares - self.variance) / (1.0 + leverage[:, None]))
+        least = _LEAST_PART * (self.weight @ (squares / (1.0 + leverage[:, None])))
+        return np.asarray(np.maximum(real, least), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +79,7 @@ class Space:
     def empty(cls, targets: Targets, n_basis: int) -> Space:
         """Every image at the centre, as uncertain as positions vary."""
         centre = _mean(targets.positions, targets)
-        total = _mean((targets.positions - centre) ** 2 + targets.variance, targets)
+        total = _total(targets, centre)
         none = np.zeros((n_basis, len(centre)))
         return cls(none, centre, np.zeros((n_basis, 1)), np.sqrt(total), np.zeros(len(centre)))
 
@@ -82,7 +102,7 @@ def fit_space(
 ) -> Space:
     """inputs: (n, R) and map_places: (n, d) of the images of `targets`."""
     centre = _mean(targets.positions, targets)
-    total = _mean((targets.positions - centre) ** 2 + targets.variance, targets)
+    total = _total(targets, centre)
     best: tuple[float, float, float, FloatArray] | None = None
     for scale in _INPUT_SCALES:
         for ridge, missed in _missed(inputs, targets, folds, scale):
@@ -117,8 +137,7 @@ def _missed(
         solver = _Solver(basis[~fold.held], train)
         for number, ridge in enumerate(_RIDGES):
             predicted, leverage = solver.predict(basis[fold.held], ridge)
-            square = (held.positions - predicted) ** 2 + held.variance
-            sums[number] += held.weight @ (square / (1.0 + leverage[:, None]))
+            sums[number] += held.variance_around(predicted, leverage)
     return list(zip(_RIDGES, sums / targets.weight.sum(), strict=True))
 
 
@@ -162,6 +181,14 @@ def _basis(
         ]
     )
     return np.concatenate([inputs, map_places], axis=1) * back, back
+
+
+def _total(targets: Targets, centre: FloatArray) -> FloatArray:
+    """(K,) variance of true positions."""
+    n = len(targets.positions)
+    everywhere = np.broadcast_to(centre, targets.positions.shape)
+    total = targets.variance_around(everywhere, np.zeros(n)) / targets.weight.sum()
+    return np.asarray(total, np.float64)
 
 
 def _mean(values: FloatArray, targets: Targets) -> FloatArray:

@@ -16,9 +16,7 @@ _AXES = {
     "hidden": "RH",
     "hidden_bias": "H",
     "output": "Hd",
-    "bias": "",
-    "share": "",
-    "slip": "",
+    "pair_model": "P",
     "weights": "BK",
     "position": "K",
     "factor": "BL",
@@ -42,5 +40,7 @@ def check_arrays(arrays: Arrays) -> None:
                 raise ValueError(f"{name} has {length} where others have {lengths[axis]}")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} contains numbers that are not finite")
+    if lengths["P"] != 3:
+        raise ValueError(f"pair_model must have 3 numbers, got {lengths['P']}")
     if lengths["B"] != lengths["R"] + lengths["d"]:
         raise ValueError(f"weights must have {lengths['R'] + lengths['d']} rows")
