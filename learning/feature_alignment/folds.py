@@ -39,9 +39,7 @@ def _folds(answers: Groupings, usable: BoolArray, number: IntArray) -> Iterator[
     for fold in range(N_FOLDS):
         held = number == fold
         pairs = only_images(answers, held).pairs()
-        yield Fold(
-            only_images(answers, usable & ~held), held, pairs, pair_weights(answers, pairs)
-        )
+        yield Fold(only_images(answers, usable & ~held), held, pairs, pair_weights(answers, pairs))
 
 
 def only_images(answers: Groupings, kept: BoolArray) -> Groupings:

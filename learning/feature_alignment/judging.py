@@ -148,8 +148,9 @@ def _of_set(
     train = only_images(repeat.train, mask).pairs()
     rows = np.unique(np.concatenate([test.i, test.j, train.i, train.j]))
     raw, places = np.zeros((len(table), 0)), np.zeros((len(table), 0))
-    raw, places = _filled(scaling.transform(table[rows]), rows, len(table)), _filled(
-        model.metric_places(table[rows]), rows, len(table)
+    raw, places = (
+        _filled(scaling.transform(table[rows]), rows, len(table)),
+        _filled(model.metric_places(table[rows]), rows, len(table)),
     )
 
     def by_map(pairs: Pairs) -> FloatArray:

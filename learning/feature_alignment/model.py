@@ -23,8 +23,8 @@ from learning.feature_alignment.pair_map import MapSettings, PairMap, Squares
 from learning.feature_alignment.selection import (
     MAX_TRIALS,
     MIN_DEVIATIONS,
-    Tried,
     Trials,
+    Tried,
     as_tensor,
     learned,
 )

@@ -46,9 +46,7 @@ def pooled_targets(groupings: Groupings, seed: int) -> tuple[FloatArray, FloatAr
         answers = answers.rows(torch.randperm(len(answers), generator=generator)[:_MAX_ANSWERS])
     settings = fitting.PooledSettings()
     start = fitting.start(answers, settings, generator)
-    model = fitting.variational(
-        fitting.most_probable(start, answers, settings), answers, settings
-    )
+    model = fitting.variational(fitting.most_probable(start, answers, settings), answers, settings)
     # Along principal axes, so that an axis that answers do not support is one column.
     axes = torch.linalg.eigh(model.positions.T @ model.positions).eigenvectors.flip(1)
     positions = (model.positions @ axes).numpy().astype(np.float64)

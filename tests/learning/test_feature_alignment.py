@@ -193,9 +193,7 @@ def test_stored_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="offset has"):
         FeatureAlignment.from_arrays(arrays | {"offset": np.zeros(3)}, metadata)
     with pytest.raises(ValueError, match="not finite"):
-        FeatureAlignment.from_arrays(
-            arrays | {"position": np.full(2, np.nan)}, metadata
-        )
+        FeatureAlignment.from_arrays(arrays | {"position": np.full(2, np.nan)}, metadata)
     with pytest.raises(ValueError, match="format must be"):
         FeatureAlignment.from_arrays(arrays, metadata | {"format": 99})
 
@@ -205,7 +203,7 @@ def test_the_documented_loader_needs_only_numpy_and_safetensors(tmp_path: Path) 
     save_file(fitted().to_arrays(), tmp_path / "alignment.safetensors")
     save_file({"features": features}, tmp_path / "features.safetensors")
     (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    blocked = "learning app likewise torch sklearn scipy".split()
+    blocked = ["learning", "app", "likewise", "torch", "sklearn", "scipy"]
     program = f"""
 import sys
 for name in {blocked!r}:
