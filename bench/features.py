@@ -361,8 +361,8 @@ def _crowd_table(rows: list[Row]) -> list[str]:
     if "people" in first[0]:
         people = f" Half of the people predict the other half with {mean_sd(first, 'people')}."
     return [
-        f"{seeds(rows)}. `placed` is CEN, which also knows the annotator, with the images placed by "
-        f"the features. CEN has {mean_sd(first, 'shown')} for pairs of images that it was shown, "
+        f"{seeds(rows)}. `placed` is CEN, which also knows the annotator, with the images placed "
+        f"by the features. CEN has {mean_sd(first, 'shown')} for pairs of images that it was shown, "
         f"and {mean_sd(first, 'without')} for images never shown, without features.{people}",
         "",
         *table(

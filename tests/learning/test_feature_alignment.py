@@ -76,7 +76,7 @@ def test_probabilities_are_calibrated_on_images_never_shown() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_features_are_not_used(seed: int) -> None:
     noise = np.random.default_rng(100 + seed).standard_normal((N + N_NEW, 24))
-    _, truth, answers, new = world()
+    _, truth, answers, _ = world()
     model = FeatureAlignment(seed).fit(noise, answers, embedding=truth)
     assert not model.used_
     assert model.auc_ == 0.5
@@ -247,9 +247,9 @@ def test_bad_input_is_refused(change: dict[str, object], message: str) -> None:
 def test_new_rows_of_another_width_or_not_finite_are_refused() -> None:
     with pytest.raises(ValueError, match="24 columns, got 3"):
         fitted().places(np.zeros((2, 3)))
+    table = np.zeros((2, 24))
+    table[1, 4] = np.inf
     with pytest.raises(ValueError, match="row 1, column 4"):
-        table = np.zeros((2, 24))
-        table[1, 4] = np.inf
         fitted().places(table)
 
 
