@@ -362,8 +362,8 @@ def _crowd_table(rows: list[Row]) -> list[str]:
         people = f" Half of the people predict the other half with {mean_sd(first, 'people')}."
     return [
         f"{seeds(rows)}. `placed` is CEN, which also knows the annotator, with the images placed "
-        f"by the features. CEN has {mean_sd(first, 'shown')} for pairs of images that it was shown, "
-        f"and {mean_sd(first, 'without')} for images never shown, without features.{people}",
+        f"by the features. CEN has {mean_sd(first, 'shown')} for pairs of images that it was "
+        f"shown, and {mean_sd(first, 'without')} for images never shown, without features.{people}",
         "",
         *table(
             [

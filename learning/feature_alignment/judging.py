@@ -147,7 +147,6 @@ def _of_set(
     test = only_images(repeat.test, mask).pairs()
     train = only_images(repeat.train, mask).pairs()
     rows = np.unique(np.concatenate([test.i, test.j, train.i, train.j]))
-    raw, places = np.zeros((len(table), 0)), np.zeros((len(table), 0))
     raw, places = (
         _filled(scaling.transform(table[rows]), rows, len(table)),
         _filled(model.metric_places(table[rows]), rows, len(table)),
@@ -157,7 +156,7 @@ def _of_set(
         return 1.0 - model.probability_of_places(places[pairs.i], places[pairs.j])
 
     def by_features(pairs: Pairs) -> FloatArray:
-        return np.linalg.norm(raw[pairs.i] - raw[pairs.j], axis=1)
+        return np.asarray(np.linalg.norm(raw[pairs.i] - raw[pairs.j], axis=1), np.float64)
 
     thresholds = [best_threshold(by(train), train.same) for by in (by_features, by_map)]
     distances = [by_features(test), by_map(test)]

@@ -140,6 +140,7 @@ class FeatureAlignment(Estimator):
         embedding_error: ArrayLike | None,
         attribute: ArrayLike | None,
     ) -> tuple[Targets, IntArray]:
+        deviation: FloatArray | None
         if embedding is None:
             positions, deviation = pooled_targets(groupings, self.random_state)
         else:
@@ -185,14 +186,18 @@ class FeatureAlignment(Estimator):
         step.finish()
 
     def _of_all(
-        self, groupings: Groupings, shown: BoolArray, inputs: FloatArray, settings: MapSettings
+        self,
+        groupings: Groupings,
+        shown: BoolArray,
+        inputs: NDArray[np.floating],
+        settings: MapSettings,
     ) -> PairMap:
         squares = Squares.of(only_images(groupings, shown), self.random_state)
         return learned(squares, as_tensor(inputs), settings, None, self.random_state)
 
     def _fit_space(
         self,
-        inputs: FloatArray,
+        inputs: NDArray[np.floating],
         shown: BoolArray,
         targets: Targets,
         folds: list[Fold],

@@ -121,9 +121,11 @@ class PairMap:
     @classmethod
     def of(cls, arrays: Arrays) -> PairMap:
         """The map for a typical annotator that `arrays` returned."""
-        parts = [torch.as_tensor(np.array(arrays[name], np.float32)) for name in _MATRICES]
+        linear, hidden, hidden_bias, output = (
+            torch.as_tensor(np.array(arrays[name], np.float32)) for name in _MATRICES
+        )
         bias, share, slip = torch.as_tensor(np.array(arrays["pair_model"], np.float32))
-        return cls(*parts, bias, share, slip, torch.zeros(0))
+        return cls(linear, hidden, hidden_bias, output, bias, share, slip, torch.zeros(0))
 
     def arrays(self) -> Arrays:
         """All parts but the annotators'."""

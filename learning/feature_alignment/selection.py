@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from learning.arrays import FloatArray
@@ -120,9 +121,9 @@ class Trials:
         """Of the pairs of held-out images."""
         return pair_auc(self.pairs.same, -tried.odds)
 
-    def clearly_better(self, one: Tried, other: Tried) -> bool:
-        """Whether `one` predicts better by more than the standard error of the difference."""
-        return gain_of(one.likelihood - other.likelihood, self.pairs).deviations > _CLEARLY
+    def clearly_better(self, first: Tried, second: Tried) -> bool:
+        """Whether `first` predicts better by more than the standard error of the difference."""
+        return gain_of(first.likelihood - second.likelihood, self.pairs).deviations > _CLEARLY
 
     def _tried(self, start: Tried | None, settings: MapSettings) -> Tried:
         models, odds = [], []
@@ -150,6 +151,6 @@ def learned(
     return fit_map(model, squares, inputs, settings, _ITERATIONS)
 
 
-def as_tensor(inputs: FloatArray) -> Tensor:
+def as_tensor(inputs: NDArray[np.floating]) -> Tensor:
     """Inputs in single precision."""
     return torch.as_tensor(np.asarray(inputs, np.float32))

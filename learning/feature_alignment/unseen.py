@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from learning.arrays import BoolArray, FloatArray
@@ -51,7 +51,7 @@ def _placed(
     positions: Tensor,
     deviation: FloatArray | None,
     groupings: Groupings,
-    table: FloatArray,
+    table: NDArray[np.floating],
     mask: BoolArray,
     unseen: BoolArray,
     seed: int,

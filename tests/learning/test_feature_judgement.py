@@ -29,7 +29,7 @@ def test_the_alignment_is_better_than_the_raw_features_and_noise_is_chance() -> 
 
     def campaign(_: Groupings):  # type: ignore[no-untyped-def]
         def distance(i: IntArray, j: IntArray) -> FloatArray:
-            return np.linalg.norm(places[i] - places[j], axis=1)
+            return np.asarray(np.linalg.norm(places[i] - places[j], axis=1), np.float64)
 
         return distance
 
