@@ -196,7 +196,14 @@ def _everything_is_dealt_with(begun: datetime, greedy: Account) -> bool:
         select(Job.id)
         .join(Campaign)
         .where(Campaign.owner_id == greedy.id)
-        .union(select(CollectionImport.id).join(Collection).where(Collection.owner_id == greedy.id))
+        .union(
+            *(
+                select(table.id)
+                .join(Collection, Collection.id == table.collection_id)
+                .where(Collection.owner_id == greedy.id)
+                for table in (CollectionImport, FeatureSet)
+            )
+        )
     )
     with transaction() as session:
         waiting = [
