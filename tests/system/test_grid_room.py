@@ -1,4 +1,4 @@
-"""The grid where there is little room: phones upright and on their side, and magnified pages."""
+"""Where there is little room: phones upright and on their side, and magnified pages."""
 
 from typing import Any
 
@@ -80,6 +80,25 @@ def test_other_grids_have_the_rail_too(browser: Browser, web: System, kind: str)
         assert_in_view(page, page.locator(f"button[data-group='{group}']"))
     assert_in_view(page, page.get_by_test_id("submit"))
     assert page.evaluate("document.documentElement.scrollWidth") == 844
+
+
+@pytest.mark.parametrize("options", LOW[:4], ids=size_of)
+def test_images_to_sort_and_submit_stay_in_view_next_to_the_bins(
+    browser: Browser, web: System, options: dict[str, Any]
+) -> None:
+    campaign = a_campaign(kind="bins", strategy="crowdster", grid_size=20, max_groups=6, budget=4)
+    page = at_work(browser, link_of(campaign, web), **options)
+    assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
+    bottom = page.evaluate("document.documentElement.scrollHeight - innerHeight")
+    page.evaluate("y => window.scrollTo(0, y)", bottom)
+    page.wait_for_timeout(100)
+    assert_in_view(page, page.get_by_test_id("submit"))
+    person = Person(page, "mouse", kind_of)
+    image = person.images()[-1]
+    assert_in_view(page, person.tile(image))
+    assert_in_view(page, person.bin(5))
+    person.drag(person.tile(image), person.bin(5))
+    expect(person.bin(5).locator(person.tile(image))).to_be_visible()
 
 
 def test_the_rail_is_on_the_left_in_arabic(browser: Browser, web: System) -> None:
