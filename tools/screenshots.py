@@ -1,18 +1,23 @@
 """Pictures of the annotators' pages for docs/screenshots, from a running demo.
 
 `make up`, then `python tools/screenshots.py`: as a newcomer, in several sizes, light and dark.
+The kinds of task that the demo has not are campaigns of its emoji, created here.
 """
 
 import sys
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from app.campaigns.links import annotator_link
+from app.campaigns.plan import CampaignPlan
 from app.core.database import transaction
 from app.core.settings import get_settings
+from bench.harness.campaigns import start
 from likewise import environment
 from likewise.commands.demo import COLOUR_CAMPAIGN, EMOJI_CAMPAIGN
 from likewise.commands.shared import find_campaign
@@ -20,22 +25,69 @@ from testbed.browser import chromium
 
 FOLDER = Path(__file__).parent.parent / "docs" / "screenshots"
 SIZES = {"phone": (360, 740), "tablet": (768, 1024), "desk": (1440, 900)}
+VOTES = {"strategy": "neucrowd", "settings": {"features": "appearance"}, "grid_size": 12}
+KINDS: dict[str, dict[str, Any]] = {
+    "select": {**VOTES, "question": "Which of these can you eat or drink?"},
+    "classify": {
+        **VOTES,
+        "question": "What does each picture show?",
+        "classes": ["animal", "food", "plant", "sky", "thing"],
+    },
+    "labels": {
+        **VOTES,
+        "question": "Which words are true of each picture?",
+        "classes": ["alive", "round", "indoors"],
+    },
+    "odd_one_out": {"strategy": "crowdster", "question": "Which picture is the odd one out?"},
+    "nearer": {"strategy": "crowdster", "question": "Which is more similar to the upper one?"},
+}
+# Questions, consent and practice are pictured with the grid.
+PLAIN = {"show_instructions": False, "quick_pause": 0}
 
 
 def main() -> None:
     environment.load()
     FOLDER.mkdir(exist_ok=True)
     with transaction() as session:
-        emoji, colours = (
-            annotator_link(find_campaign(session, name), get_settings().base_url)
-            for name in (EMOJI_CAMPAIGN, COLOUR_CAMPAIGN)
-        )
+        demo = [find_campaign(session, name) for name in (EMOJI_CAMPAIGN, COLOUR_CAMPAIGN)]
+        emoji, colours = (annotator_link(one, get_settings().base_url) for one in demo)
+    others = {kind: link_of(kind, demo[0].collection_id) for kind in KINDS}
     with chromium() as browser:
         for name in SIZES:
             for scheme in ("light", "dark"):
                 grid_pages(browser, emoji, name, scheme)
                 bins_pages(browser, colours, name, scheme)
+                for kind, link in others.items():
+                    page_of(browser, kind, link, name, scheme)
         grid_pages(browser, f"{emoji}?lang=ar", "phone", "light", "-arabic")
+
+
+def link_of(kind: str, collection_id: UUID) -> str:
+    plan = CampaignPlan(
+        name=f"Pictures of {kind}",
+        collection_id=collection_id,
+        kind=kind,
+        budget=200,
+        rounds=1,
+        annotation=PLAIN,
+        **KINDS[kind],
+    )
+    return annotator_link(start(plan), get_settings().base_url)
+
+
+def page_of(browser: Browser, kind: str, link: str, size: str, scheme: str) -> None:
+    """A set in the middle of its work, with the first answers given."""
+    page = opened(browser, link, size, scheme)
+    page.locator("button:has(img) img").first.wait_for()
+    for k, group in enumerate((1, 0, 2, 1)):
+        if kind in ("classify", "labels"):
+            page.locator(f"button[data-group='{group}']").first.click()
+        if "grid_size" in KINDS[kind]:
+            page.locator("button[data-image]").nth(2 * k).click()
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(900)
+    take(page, f"{kind}-{size}-{scheme}")
+    page.context.close()
 
 
 def opened(browser: Browser, link: str, size: str, scheme: str) -> Page:
@@ -65,6 +117,7 @@ def grid_pages(browser: Browser, link: str, size: str, scheme: str, mark: str = 
     colour_some(page)
     take(page, f"grid-{name}")
     look_closer(page, name)
+    submit(page, name)
     page.context.close()
 
 
@@ -82,6 +135,24 @@ def look_closer(page: Page, name: str) -> None:
         page.keyboard.press("+")
     take(page, f"large-{name}")
     page.keyboard.press("Escape")
+
+
+def submit(page: Page, name: str) -> None:
+    """What is asked before a set is sent."""
+    page.get_by_test_id("submit").click()
+    page.locator("[data-description]").first.wait_for()
+    take(page, f"words-{name}")
+    leftovers = page.get_by_test_id("leftovers")
+    # All fields at once on a desk, one after the other on phones.
+    for _ in range(6):
+        for field in page.locator(".used [data-description], .ask [data-description]").all():
+            field.fill("similar")
+        page.get_by_test_id("submit").click()
+        page.wait_for_timeout(300)
+        if leftovers.is_visible():
+            break
+    leftovers.wait_for()
+    take(page, f"leftovers-{name}")
 
 
 def practise(page: Page, name: str) -> None:

@@ -1,4 +1,5 @@
 import type { LeasedImage } from '../../../api/types';
+import { device } from '../../device';
 import type { Key } from '../../texts';
 import { t } from '../../texts';
 import { ODD, OddBoard, TOGETHER } from '../odd_one_out/board.svelte';
@@ -14,7 +15,7 @@ export class NearerBoard extends OddBoard {
   }
 
   override get hint(): Key {
-    return 'hint_nearer';
+    return device().pointer === 'coarse' ? 'hint_nearer_touch' : 'hint_nearer';
   }
 
   override isExpected(image: number, truth: number): boolean {

@@ -1,6 +1,7 @@
 import type { AnswerIn, LeasedImage } from '../../../api/types';
 import type { Confirmation } from '../../arrangement.svelte';
 import { Board } from '../../board.svelte';
+import { device } from '../../device';
 import type { Look } from '../../looks';
 import {
   assign,
@@ -27,7 +28,7 @@ export class OddBoard extends Board {
   }
 
   get hint(): Key {
-    return 'hint_odd';
+    return device().pointer === 'coarse' ? 'hint_odd_touch' : 'hint_odd';
   }
 
   /** The images of which one is chosen. */
