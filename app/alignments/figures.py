@@ -37,7 +37,8 @@ def figures_of(
             for number, (raw, aligned) in scores.by_attribute.items()
         ],
         "explained": [_number(share) for share in alignment.explained_],
-        "gain": [_number(alignment.gain_.value), _number(alignment.gain_.error)],
+        "gain": _number(alignment.gain_.value),
+        "gain_error": _number(alignment.gain_.error),
         **references,
     }
 

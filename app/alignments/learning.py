@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 # Shares of the progress bar.
 _READ, _FITTED = 0.05, 0.4
+# Splits into learned and held-out grids that figures are the mean of.
+N_REPEATS = 2
 Report = Callable[[float], None]
 
 
@@ -164,6 +166,7 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
         {name: known[:n]},
         attribute=answer_attributes(given),
         campaign=campaign_model(given) if given.references is None else None,
+        n_repeats=N_REPEATS,
         random_state=given.campaign.seed,
     )
     references = given.references or references_of(judgement)

@@ -49,8 +49,8 @@ class FiguresOut(BaseModel):
     """Scores for held-out grids of held-out images, null with too few pairs. `raw`: by distances
     of the scaled features; `aligned`: by the learned alignment; `used_share`: of the repeats in
     which the features were used; `explained`: share of the variance of held-out images, for each
-    column of the space; `gain`: in log likelihood over chance, in nats per pair, and its standard
-    error; `campaign`: by the campaign's own model, for images that it was shown; `people`: null if
+    column of the space; `gain`: in log likelihood over chance, in nats per pair; `gain_error`: its
+    standard error; `campaign`: by the campaign's own model, for images that it was shown; `people`: null if
     too few pairs were answered by several people."""
 
     raw: ScoreOut | None
@@ -58,7 +58,8 @@ class FiguresOut(BaseModel):
     used_share: float
     by_attribute: list[AttributeFiguresOut]
     explained: list[float]
-    gain: tuple[float, float]
+    gain: float
+    gain_error: float
     campaign: ScoreOut | None
     people: PeopleOut | None
 

@@ -40,8 +40,8 @@ class PlacedImages:
     """Where the images of the collection are, as far as that is known.
 
     rows: (M,) positions in the collection; hashes: (M, 32) uint8 SHA-256; positions: (M, K) in the
-    campaign's space; asked: (M,) whether answers are about the image; metric: (M, d) places in which
-    distances are those of annotators' pairs, NaN without features; to_map: (K + 1, 2) turns
+    campaign's space; asked: (M,) whether answers are about the image; metric: (M, d) places in
+    which distances are those of annotators' pairs, NaN without features; to_map: (K + 1, 2) turns
     positions, with a last column of ones, into positions on the map.
     """
 
