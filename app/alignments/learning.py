@@ -224,7 +224,7 @@ def _placed_images(
     rows = np.flatnonzero(asked | placed)
     hashes = np.frombuffer(bytes.fromhex("".join(given.rows.hashes)), np.uint8).reshape(-1, 32)
     design = np.column_stack([given.embedding, np.ones(n)])
-    to_map = np.linalg.lstsq(design, given.map_positions, rcond=None)[0]
+    to_map = np.asarray(np.linalg.lstsq(design, given.map_positions, rcond=None)[0], np.float64)
     return PlacedImages(rows, hashes[rows], positions[rows], asked[rows], metric[rows], to_map)
 
 

@@ -231,7 +231,7 @@ def _neighbours(
     along = np.sqrt((gaps**2 * places.deviations[row] ** 2).sum(axis=1))
     deviations = along / np.maximum(distances, 1e-12)
     here = np.broadcast_to(metric[row], own.metric[nearest].shape)
-    known = np.isfinite(own.metric[nearest]).all(axis=1)
+    known = np.asarray(np.isfinite(own.metric[nearest]).all(axis=1), np.bool_)
     probability = stored.model.probability_of_places(
         here, np.nan_to_num(own.metric[nearest].astype(np.float64))
     )

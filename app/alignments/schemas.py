@@ -50,8 +50,8 @@ class FiguresOut(BaseModel):
     of the scaled features; `aligned`: by the learned alignment; `used_share`: of the repeats in
     which the features were used; `explained`: share of the variance of held-out images, for each
     column of the space; `gain`: in log likelihood over chance, in nats per pair; `gain_error`: its
-    standard error; `campaign`: by the campaign's own model, for images that it was shown; `people`: null if
-    too few pairs were answered by several people."""
+    standard error; `campaign`: by the campaign's own model, for images that it was shown;
+    `people`: null if too few pairs were answered by several people."""
 
     raw: ScoreOut | None
     aligned: ScoreOut | None
