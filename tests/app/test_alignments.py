@@ -234,10 +234,10 @@ def test_wrong_vectors_are_refused(client: TestClient, campaign: Campaign, quick
     wrong: list[tuple[list[Any], str, str]] = [
         ([[1.0] * WIDTH, [1.0] * 3], "wrong_length", "Vector 1 has 3 numbers"),
         ([[1.0] * (WIDTH - 1) + [1e300]], "not_finite", "in column 11"),
-        ([], "invalid_input", "vectors"),
-        ([[1.0] * WIDTH] * 1_001, "invalid_input", "vectors"),
-        ([[None] * WIDTH], "invalid_input", "vectors"),
-        ([["a"] * WIDTH], "invalid_input", "vectors"),
+        ([], "invalid_request", "vectors"),
+        ([[1.0] * WIDTH] * 1_001, "invalid_request", "vectors"),
+        ([[None] * WIDTH], "invalid_request", "vectors"),
+        ([["a"] * WIDTH], "invalid_request", "vectors"),
     ]
     for vectors, code, words in wrong:
         reply = places(client, campaign, clip["id"], vectors=vectors)
@@ -374,9 +374,9 @@ def test_files_go_with_their_feature_set(
     assert list_objects(key) == []
 
 
-def test_attributes_have_their_own_figures(client: TestClient, owner: Account) -> None:
+def test_attributes_have_their_own_figures(client: TestClient, owner: Account, quick: None) -> None:
     """With CEN, which finds what each answer is about."""
-    campaign = answered_campaign(owner, strategy="cen", n_grids=200)
+    campaign = answered_campaign(owner, strategy="cen", n_grids=90)
     with_features(client, campaign, clip=clip_of())
     [clip] = aligned(client, campaign, "clip")
     assert clip["used"]

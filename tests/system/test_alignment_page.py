@@ -90,7 +90,7 @@ def test_alignment_page(browser: Browser, system: System, tmp_path: Path) -> Non
     shots = Path(os.environ.get("ALIGNMENT_SHOTS", tmp_path))
     owner = an_account()
     collection = coloured_collection(owner)
-    campaign = answered_campaign(owner, collection, strategy="cen", n_grids=120)
+    campaign = answered_campaign(owner, collection, strategy="cen", n_grids=90)
     page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
