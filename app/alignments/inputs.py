@@ -55,8 +55,8 @@ class AlignmentInputs:
     @property
     def attributes(self) -> list[dict[str, Any]]:
         """Return the attributes that the model found, with their words and columns."""
-        found: list[dict[str, Any]] = (self.model.insight or {}).get("attributes", [])
-        return found
+        attributes: list[dict[str, Any]] = (self.model.insight or {}).get("attributes", [])
+        return attributes
 
 
 def read_inputs(session: Session, alignment: Alignment, feature_set: FeatureSet) -> AlignmentInputs:

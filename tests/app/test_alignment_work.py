@@ -59,8 +59,8 @@ def requested(client: TestClient, campaign: Campaign, name: str = "clip") -> dic
     reply = request(client, campaign, name)
     assert reply.status_code == 202, reply.text
     items = {item["features"]: item for item in reply.json()["items"]}
-    found: dict[str, Any] = items[name]
-    return found
+    alignment: dict[str, Any] = items[name]
+    return alignment
 
 
 def lose_worker() -> int:

@@ -36,18 +36,19 @@ def system(environment: dict[str, str], tmp_path: Path) -> Iterator[System]:
         yield running
 
 
-def picture(seen: NDArray[np.float64]) -> bytes:
-    """A picture with what the crowd sees in it: its colour, on grey stripes."""
+def picture(seen: NDArray[np.float64], number: int = 200) -> bytes:
+    """A picture whose colour is what the crowd sees, with grey stripes and a number of its own."""
     red, blue = np.clip(128 + 50 * seen, 0, 255)
     pixels = np.full((96, 96, 3), (red, 128, blue), np.uint8)
     pixels[::12] = 128
+    pixels[0, 0] = number
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def coloured_collection(owner: Account) -> Collection:
-    files = [(f"image-{k:03d}.png", picture(seen)) for k, seen in enumerate(seen_in(clip_of()))]
+    files = [(f"image-{k:03d}.png", picture(seen, k)) for k, seen in enumerate(seen_in(clip_of()))]
     with transaction() as session:
         collection = create_collection(session, owner, "Colours")
         add_files(session, owner, collection, files)
