@@ -18,7 +18,8 @@ from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.collections.service import add_files, create_collection
 from app.core.database import transaction
-from testbed.builders import a_campaign, an_account
+from likewise.client import BadRequest, Conflict, Likewise
+from testbed.builders import a_campaign, an_account, an_api_token
 from testbed.system import System, running_system
 from tests.app.test_alignments import loaded_outside
 from tests.support import axe
@@ -139,6 +140,7 @@ def test_alignment_page(browser: Browser, system: System, tmp_path: Path) -> Non
 
     find_by_example(page, campaign, shots)
     assert problems == []
+    by_the_client(system, owner, campaign, tmp_path)
 
 
 def auc(row: Locator, which: str = "aligned") -> float:
@@ -175,6 +177,35 @@ def find_by_example(page: Page, campaign: Campaign, shots: Path) -> None:
     clean(page, shots, "neighbours")
     place.locator("ol a").first.click()
     page.wait_for_url(f"**/campaigns/{campaign.id}/map?selected=*")
+
+
+def by_the_client(system: System, owner: Account, campaign: Campaign, folder: Path) -> None:
+    """What the page did, by the Python client, with a worker that aligns once more."""
+    file, bad = folder / "new.png", folder / "bad.png"
+    file.write_bytes(picture(np.array([1.4, -1.2])))
+    bad.write_bytes(b"no picture")
+    with Likewise(system.base_url, an_api_token(owner)) as likewise:
+        own = likewise.campaign(str(campaign.id))
+        before = {item.features: item for item in own.alignments()}
+        [clip] = own.align("clip", timeout=SLOW / 1000, poll=0.5)
+        assert (clip.id, clip.state, clip.used) == (before["clip"].id, "done", True)
+        new = clip_of(3, seed=5)
+        places = own.place_vectors("clip", new, k=4)
+        assert [place.name for place in places] == ["0", "1", "2"]
+        assert [len(place.neighbours) for place in places] == [4, 4, 4]
+        data = own.download_alignment("clip", folder).read_bytes()
+        position, _ = loaded_outside(data, new, folder)
+        assert np.allclose(position, [place.position for place in places], atol=1e-4)
+        [place] = own.place_images("appearance", [file], k=2)
+        assert (place.name, len(place.neighbours)) == ("new.png", 2)
+        with pytest.raises(BadRequest, match="'bad.png'"):
+            own.place_images("appearance", [bad])
+        with pytest.raises(Conflict, match="were uploaded"):
+            own.place_images("clip", [file])
+        with pytest.raises(Conflict, match="do not predict"):
+            own.place_vectors("noise", [[1.0] * 8])
+        with pytest.raises(KeyError):
+            own.place_images("objects", [file])
 
 
 def test_nothing_to_align_yet(browser: Browser, system: System, tmp_path: Path) -> None:
