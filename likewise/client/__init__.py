@@ -9,8 +9,8 @@
 It needs only httpx, and numpy for embeddings.
 """
 
-from likewise.client.api import Likewise
 from likewise.client.alignments import Alignment, NearestImage, NewPlace
+from likewise.client.api import Likewise
 from likewise.client.campaigns import Campaign
 from likewise.client.collections import Collection
 from likewise.client.errors import (

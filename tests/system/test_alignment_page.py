@@ -198,7 +198,7 @@ def by_the_client(system: System, owner: Account, campaign: Campaign, folder: Pa
         assert np.allclose(position, [place.position for place in places], atol=1e-4)
         [place] = own.place_images("appearance", [file], k=2)
         assert (place.name, len(place.neighbours)) == ("new.png", 2)
-        with pytest.raises(BadRequest, match="'bad.png'"):
+        with pytest.raises(BadRequest, match=r"'bad\.png'"):
             own.place_images("appearance", [bad])
         with pytest.raises(Conflict, match="were uploaded"):
             own.place_images("clip", [file])
