@@ -4,6 +4,7 @@ import type { Alignable, Alignment, Place } from '../../api/types';
 import { RequestState } from '../../lib/request.svelte';
 
 export const MOST_IMAGES = 20;
+const NEIGHBOURS = 12;
 
 export function isActive({ state }: Alignment): boolean {
   return state === 'queued' || state === 'running';
@@ -53,7 +54,8 @@ export class Alignments {
   async place(request: RequestState, id: string, files: File[]): Promise<Place[] | undefined> {
     const form = new FormData();
     for (const file of files) form.append('files', file, file.name);
-    const body = { files: files.map(({ name }) => name), k: 12 };
+    form.append('k', String(NEIGHBOURS));
+    const body = { files: files.map(({ name }) => name), k: NEIGHBOURS };
     const places = await request.run(() =>
       reply(
         this.api.POST('/alignments/{alignment_id}/image-places', {
