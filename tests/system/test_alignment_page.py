@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 from app.accounts.models import Account
 from app.accounts.service import create_sign_in_link
@@ -151,7 +151,7 @@ def auc(row: Locator, which: str = "aligned") -> float:
 def find_by_example(page: Page, campaign: Campaign, shots: Path) -> None:
     section = page.get_by_test_id("find-by-example")
     files = section.get_by_label("Drop up to 20 images here")
-    bad = {"name": "broken.png", "mimeType": "image/png", "buffer": b"no picture"}
+    bad: FilePayload = {"name": "broken.png", "mimeType": "image/png", "buffer": b"no picture"}
     files.set_input_files(bad)
     expect(section.get_by_role("alert")).to_contain_text("'broken.png'")
     clean(page, shots, "error")
