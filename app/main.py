@@ -11,6 +11,7 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from app import tables
 from app.accounts import pages as account_pages
 from app.accounts import routes as accounts
+from app.alignments import routes as alignments
 from app.annotation import pages as annotation_pages
 from app.annotation import requester, settings_page
 from app.annotation import routes as annotation
@@ -132,6 +133,7 @@ def create_app() -> FastAPI:
         membership_routes.api,
         label_routes.api,
         class_label_routes.api,
+        alignments.api,
         maps.api,
         downloads.api,
         planning.api,

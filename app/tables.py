@@ -4,6 +4,7 @@ Every process imports this module: services of any room are called from all of t
 """
 
 from app.accounts import models as accounts
+from app.alignments import models as alignments
 from app.annotation import held
 from app.annotation import models as annotation
 from app.archive import writer
@@ -44,6 +45,7 @@ ANSWERS = (
 
 __all__ = [
     "accounts",
+    "alignments",
     "annotation",
     "campaigns",
     "collections",

@@ -16,6 +16,7 @@ from skimage.transform import resize
 from sklearn.decomposition import PCA
 
 from learning.arrays import FloatArray
+from learning.linear_reduction import LinearReduction
 
 _SIDE, _CELL, _DIRECTIONS = 64, 16, 8
 # Lightness ranges over 100, the colour axes over about as much around zero.
@@ -63,6 +64,13 @@ class AppearanceReduction:
         if self.pca_ is None:
             return np.zeros((len(table), 1))
         return np.asarray(self.pca_.transform(self._scaled(table)))
+
+    def as_linear(self) -> LinearReduction:
+        """The same reduction as arrays."""
+        if self.pca_ is None:
+            return LinearReduction.of_matrix(self.mean_, np.zeros((len(self.mean_), 1)))
+        centre = self.mean_ + self.spread_ * self.pca_.mean_
+        return LinearReduction.of_matrix(centre, self.pca_.components_.T, 1.0 / self.spread_)
 
     def _scaled(self, table: FloatArray) -> FloatArray:
         return np.asarray((table - self.mean_) / self.spread_)

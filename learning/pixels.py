@@ -11,6 +11,8 @@ from PIL import Image
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
+from learning.linear_reduction import LinearReduction
+
 _COMPONENTS = 50
 
 
@@ -42,6 +44,7 @@ class ComponentReduction:
     def fit_transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """(N, F) components, F at most `n_components`; zeros for a single row."""
         table = np.asarray(X)
+        self.n_features_in_ = table.shape[1]
         self.pca_: PCA | None = None
         if len(table) == 1:
             return np.zeros((1, 1))
@@ -56,6 +59,13 @@ class ComponentReduction:
             return np.zeros((len(table), 1))
         with threadpool_limits(1):
             return np.asarray(self.pca_.transform(table), np.float64)
+
+    def as_linear(self) -> LinearReduction:
+        """The same reduction as arrays."""
+        if self.pca_ is None:
+            zeros = np.zeros((self.n_features_in_, 1))
+            return LinearReduction.of_matrix(zeros[:, 0], zeros)
+        return LinearReduction.of_matrix(self.pca_.mean_, self.pca_.components_.T)
 
 
 def pixel_components(

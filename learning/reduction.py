@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from learning.linear_reduction import LinearReduction
+
 # At most so many rows are copied to float64 at once.
 _ROWS_AT_ONCE = 4_096
 # Directions with less than this share of the largest variance are rounding errors.
@@ -69,6 +71,11 @@ class UnitComponents:
             for first in range(0, len(table), _ROWS_AT_ONCE)
         ]
         return np.asarray(np.concatenate(parts) * self.scale_, np.float32)
+
+    def as_linear(self) -> LinearReduction:
+        """The same reduction as arrays."""
+        components = self.components_.T * np.float32(self.scale_)
+        return LinearReduction.of_matrix(self.mean_, components, by_length=True)
 
 
 def _checked(X: ArrayLike, n_columns: int | None = None) -> NDArray[np.floating]:

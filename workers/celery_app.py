@@ -7,6 +7,7 @@ acknowledged early, contain only a job id, and no result is kept.
 from celery import Celery
 from celery.signals import celeryd_init, setup_logging
 
+from app.alignments.service import ALIGN_TASK
 from app.collections.garbage import DISCARD_TASK
 from app.collections.imports import IMPORT_TASK
 from app.core.logs import begin_log, log_the_uncaught
@@ -31,6 +32,7 @@ celery.conf.update(
         DRY_RUN_TASK: {"queue": FILES},
         IMPORT_TASK: {"queue": FILES},
         FEATURES_TASK: {"queue": FILES},
+        ALIGN_TASK: {"queue": FILES},
         DISCARD_TASK: {"queue": FILES},
     },
     worker_prefetch_multiplier=1,

@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.accounts.sessions import forget_old_sessions
+from app.alignments.learning import requeue_lost_alignments
 from app.annotation.leaving import complete_left
 from app.collections.garbage import request_removal
 from app.collections.imports import requeue_lost_imports
@@ -128,6 +129,7 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
         partial(requeue, requeue_lost_jobs),
         partial(requeue, requeue_lost_imports),
         partial(requeue, requeue_lost_sets),
+        partial(requeue, requeue_lost_alignments),
         partial(_in_transaction, forget_old_replies),
         partial(_in_transaction, forget_old_deliveries),
         partial(_in_transaction, request_removal),

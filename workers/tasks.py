@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from app.alignments.learning import run_alignment
+from app.alignments.service import ALIGN_TASK
 from app.collections.garbage import DISCARD_TASK, remove_discarded
 from app.collections.importing import run_import
 from app.collections.imports import IMPORT_TASK
@@ -35,6 +37,12 @@ def import_images(import_id: str) -> None:
 def compute_features(set_id: str) -> None:
     """Continue one feature set, if it is still available."""
     run_feature_set(UUID(set_id), is_stopping)
+
+
+@celery.task(name=ALIGN_TASK)  # type: ignore[untyped-decorator]
+def align_features(alignment_id: str) -> None:
+    """Learn one alignment, if it is still available."""
+    run_alignment(UUID(alignment_id), is_stopping)
 
 
 @celery.task(name=DISCARD_TASK)  # type: ignore[untyped-decorator]

@@ -11,6 +11,8 @@ from typing import Any
 from sqlalchemy import CTE, Select, case, func, literal, select, union_all
 from sqlalchemy.orm import Session, aliased
 
+from app.alignments.models import Alignment
+from app.alignments.service import ALIGN_TASK
 from app.campaigns.models import Campaign
 from app.collections.imports import IMPORT_TASK
 from app.collections.models import Collection, CollectionImport
@@ -22,7 +24,7 @@ from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, DRY_RUN_TASK, LEARN_TASK
 
 # Per account; `likewise up` has two workers for these.
-DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = FEATURE_SETS_AT_ONCE = 1
+DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = FEATURE_SETS_AT_ONCE = ALIGNMENTS_AT_ONCE = 1
 ACTIVE = ("queued", "running")
 
 
@@ -92,7 +94,17 @@ def _active_work() -> CTE:
         .join(Collection, Collection.id == FeatureSet.collection_id)
         .where(FeatureSet.state.in_(ACTIVE))
     )
-    return union_all(jobs, imports, feature_sets).cte("work")
+    alignments = (
+        select(
+            Alignment.id,
+            Alignment.state,
+            Campaign.owner_id.label("account_id"),
+            literal(ALIGN_TASK).label("task"),
+        )
+        .join(Campaign, Campaign.id == Alignment.campaign_id)
+        .where(Alignment.state.in_(ACTIVE))
+    )
+    return union_all(jobs, imports, feature_sets, alignments).cte("work")
 
 
 def _handed_over(work: CTE) -> Any:
@@ -113,5 +125,6 @@ def _at_once(task: Any) -> Any:
         (task == LEARN_TASK, get_settings().trainings_per_account),
         (task == DRY_RUN_TASK, DRY_RUNS_AT_ONCE),
         (task == FEATURES_TASK, FEATURE_SETS_AT_ONCE),
+        (task == ALIGN_TASK, ALIGNMENTS_AT_ONCE),
         else_=IMPORTS_AT_ONCE,
     )

@@ -158,6 +158,7 @@ BY_NAME = {archived.name: archived for archived in ARCHIVED}
 LEFT_OUT = {
     "annotator_identity": "annotators' identities on their platforms never leave the server",
     "collection_import": "image sources, which only the exporting server can use",
+    "feature_alignment": "can be learned again from the answers and the features in the archive",
     "feature_shard": "follows from the files of features in the archive",
     "import_problem": "images that could not be imported are not in the collection",
     "dry_run": "an estimate made before the campaign, outdated by its answers",

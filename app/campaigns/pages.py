@@ -47,6 +47,7 @@ SECTIONS = {
     "attributes": Section("Attributes", "attributes", "groupings"),
     "clusters": Section("Clusters", "clusters", "groupings"),
     "compare": Section("Compare", "compare"),
+    "alignment": Section("Alignment", "alignment", "groupings"),
     "quality": Section("Quality", "quality"),
     "annotators": Section("Annotators", "annotators"),
     "exports": Section("Exports", "exports"),

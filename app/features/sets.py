@@ -181,13 +181,13 @@ def delete_set(
 ) -> None:
     """Delete a set with its vectors. Raises SetInUse while a campaign learns from it."""
     _require_unused(session, collection, feature_set, "deleted")
+    # Alignments of a campaign with the set are below its folder, too.
+    discard_below(session, prefix_of(collection.id, feature_set.id))
     if feature_set.kind == OF_TABLE:
         locked(session, Collection, collection.id)
         session.execute(
             update(Image).where(Image.collection_id == collection.id).values(features=None)
         )
-    else:
-        discard_below(session, prefix_of(collection.id, feature_set.id))
     _audit(session, owner, feature_set, "deleted")
     session.execute(delete(FeatureSet).where(FeatureSet.id == feature_set.id))
 

@@ -4,7 +4,7 @@ computed."""
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from app.features.encoder import (
     object_reduction,
     object_vectors,
 )
+
+if TYPE_CHECKING:
+    from learning.linear_reduction import LinearReduction
 
 FeatureArray = NDArray[np.floating[Any]]
 Compute = Callable[[Iterable[NDArray[np.uint8]]], FeatureArray]
@@ -40,6 +43,8 @@ class Reduction(Protocol):
     def fit_transform(self, X: ArrayLike) -> FeatureArray: ...
 
     def transform(self, X: ArrayLike) -> FeatureArray: ...
+
+    def as_linear(self) -> "LinearReduction": ...
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ const islands: Record<string, Island> = {
   attributes: () => import('./dashboard/attributes/AttributesPage.svelte') as ReturnType<Island>,
   clusters: () => import('./dashboard/clusters/ClustersPage.svelte') as ReturnType<Island>,
   compare: () => import('./dashboard/compare/ComparePage.svelte') as ReturnType<Island>,
+  alignment: () => import('./dashboard/alignment/AlignmentPage.svelte') as ReturnType<Island>,
   quality: () => import('./dashboard/charts/QualityPage.svelte') as ReturnType<Island>,
   annotators: () => import('./dashboard/annotators/AnnotatorsPage.svelte') as ReturnType<Island>,
   settings: () => import('./dashboard/settings/SettingsPage.svelte') as ReturnType<Island>,

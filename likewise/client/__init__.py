@@ -9,6 +9,7 @@
 It needs only httpx, and numpy for embeddings.
 """
 
+from likewise.client.alignments import Alignment, NearestImage, NewPlace
 from likewise.client.api import Likewise
 from likewise.client.campaigns import Campaign
 from likewise.client.collections import Collection
@@ -42,6 +43,7 @@ from likewise.client.signatures import verify_webhook
 from likewise.client.webhooks import Webhook
 
 __all__ = [
+    "Alignment",
     "Answer",
     "Attempt",
     "BadRequest",
@@ -60,7 +62,9 @@ __all__ = [
     "LikewiseApiError",
     "Membership",
     "Model",
+    "NearestImage",
     "Neighbour",
+    "NewPlace",
     "NotFound",
     "Progress",
     "TrainingFailed",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from likewise.client.alignments import CampaignAlignments
 from likewise.client.errors import TrainingFailed
 from likewise.client.objects import (
     Answer,
@@ -21,7 +22,7 @@ from likewise.client.objects import (
 from likewise.client.transport import Transport
 
 
-class Campaign:
+class Campaign(CampaignAlignments):
     """One question about one collection. `settings` has every field that the API returns."""
 
     def __init__(self, transport: Transport, data: dict[str, Any]) -> None:
@@ -34,10 +35,6 @@ class Campaign:
 
     def __repr__(self) -> str:
         return f"<Campaign {self.name!r}>"
-
-    @property
-    def _path(self) -> str:
-        return f"/campaigns/{self.id}"
 
     def start(self) -> Progress:
         """Launch a draft. From now on, the link for annotators works."""

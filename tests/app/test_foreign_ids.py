@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import delete, func, select, update
 
 from app.accounts.models import Account, ApiToken, BrowserSession
+from app.alignments.models import Alignment
 from app.annotation.models import Answer, Assignment
 from app.campaigns.models import Campaign
 from app.collections.models import Collection, CollectionImport, Image
@@ -101,6 +102,7 @@ def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
             "delivery_id": first(Delivery, webhook_id=webhook.id).id,
             "sha256": first(Image, filename=f"{name}.png").sha256,
             "set_id": first(FeatureSet, collection_id=campaign.collection_id, name="clip").id,
+            "alignment_id": first(Alignment, **of_campaign).id,
             "import_id": first(CollectionImport, collection_id=campaign.collection_id).id,
             "channel_account_id": first(ChannelAccount, **owned).id,
             "recruitment_id": recruitment.id,

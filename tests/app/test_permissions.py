@@ -7,6 +7,7 @@ from fastapi.testclient import TestClient
 from redis import Redis
 from sqlalchemy import select
 
+from app.alignments.models import Alignment
 from app.campaigns.pages import SECTIONS
 from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
@@ -92,6 +93,9 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         begun = CollectionImport(collection_id=campaign.collection_id, kind="prefix", source="s3:")
         feature_set = FeatureSet(collection_id=campaign.collection_id, name="clip", kind="uploaded")
         session.add_all([begun, feature_set])
+        session.flush()
+        alignment = Alignment(campaign_id=campaign.id, set_id=feature_set.id)
+        session.add(alignment)
         sha256 = session.scalar(select(Image.sha256).limit(1))
     values = {
         "campaign_id": campaign.id,
@@ -115,6 +119,7 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "sha256": sha256,
         "import_id": begun.id,
         "set_id": feature_set.id,
+        "alignment_id": alignment.id,
         "channel_account_id": recruitment.channel_account_id,
         "recruitment_id": recruitment.id,
         "submission_id": submission.id,

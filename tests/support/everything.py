@@ -1,7 +1,6 @@
 """An account that has something in every table."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -9,6 +8,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account, RecoveryCode
 from app.accounts.service import create_sign_in_link
 from app.accounts.sessions import start_session
+from app.alignments.models import Alignment
 from app.annotation.models import (
     Annotator,
     AnnotatorIdentity,
@@ -68,7 +68,7 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
         )
         _answered(session, campaign)
         a_model(session, campaign)
-        _imported(session, campaign.collection_id)
+        _imported(session, campaign)
         _called(session, session.get_one(Recruitment, recruitment.id))
     return owner, campaign
 
@@ -117,7 +117,8 @@ def _answered(session: Session, campaign: Campaign) -> None:
     added(session, reply)
 
 
-def _imported(session: Session, collection_id: UUID) -> None:
+def _imported(session: Session, campaign: Campaign) -> None:
+    collection_id = campaign.collection_id
     begun = CollectionImport(collection_id=collection_id, kind="prefix", source="s3:")
     added(session, begun)
     problem = ImportProblem(import_id=begun.id, row=1, address="x", code="x", reason="x")
@@ -128,6 +129,7 @@ def _imported(session: Session, collection_id: UUID) -> None:
     added(session, uploaded)
     shard = FeatureShard(set_id=uploaded.id, number=0, key="x", sha256="0" * 64, images=["0" * 64])
     added(session, shard)
+    added(session, Alignment(campaign_id=campaign.id, set_id=uploaded.id, state="done"))
 
 
 def _called(session: Session, recruitment: Recruitment) -> None:

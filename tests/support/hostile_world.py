@@ -15,6 +15,7 @@ from app import tables
 from app.accounts.models import Account
 from app.accounts.routes import cookie_name
 from app.accounts.service import create_sign_in_link, use_sign_in_link
+from app.alignments.models import Alignment
 from app.campaigns.models import Campaign
 from app.collections.media import image_url
 from app.collections.models import CollectionImport, Image
@@ -138,6 +139,9 @@ def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str
             n_features=2,
         )  # fmt: skip
         session.add_all([begun, clip])
+        session.flush()
+        alignment = Alignment(campaign_id=campaign.id, set_id=clip.id)
+        session.add(alignment)
         mine = Image.collection_id == campaign.collection_id
         images = session.scalars(select(Image).where(mine).limit(3)).all()
         answer, assignment = session.execute(
@@ -153,7 +157,7 @@ def _ids(account: Account, campaign: Campaign) -> tuple[dict[str, str], list[str
         "campaign_id": campaign.id, "channel_account_id": recruitment.channel_account_id,
         "clustering_id": account.id, "collection_id": campaign.collection_id,
         "delivery_id": a_delivery(webhook), "import_id": begun.id, "set_id": clip.id,
-        "invitation_id": invitation.id,
+        "invitation_id": invitation.id, "alignment_id": alignment.id,
         "link_id": link.id, "payment_id": a_payment(recruitment, submission).id,
         "recruitment_id": recruitment.id, "submission_id": submission.id,
         "webhook_id": webhook.id, "sha256": images[0].sha256, "version": 1, "position": 0,

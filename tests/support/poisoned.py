@@ -9,6 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
+from app.alignments.models import Alignment
 from app.annotation.models import (
     Annotator,
     Assignment,
@@ -73,6 +74,15 @@ class Poisoned:
     pages: list[tuple[str, str]]
     links: dict[str, str]
     campaigns: list[UUID]
+
+
+_FIGURES = {
+    "raw": None, "aligned": None, "used_share": 0.0, "explained": [], "gain": 0.0,
+    "gain_error": 0.0, "campaign": None, "people": None,
+    "by_attribute": [
+        {"attribute": 0, "low": ["gone"], "high": ["gone"], "raw": None, "aligned": None}
+    ],
+}  # fmt: skip
 
 
 def a_poisoned_requester(base_url: str) -> Poisoned:
@@ -228,6 +238,11 @@ def _an_import(campaign: Campaign) -> None:
         )  # fmt: skip
         session.add(feature_set)
         session.flush()
+        alignment = Alignment(
+            campaign_id=campaign.id, set_id=feature_set.id, state="failed", error="gone",
+            figures=_FIGURES,
+        )  # fmt: skip
+        session.add(alignment)
         session.add_all(
             ImportProblem(
                 import_id=collection_import.id, row=k, address="a", code="unreachable", reason="r"

@@ -10,6 +10,8 @@ def body_of(path: str, ids: Mapping[str, Any]) -> dict[str, Any]:
     if path.endswith(("/files", "/known-answers")):
         name = "files" if path.endswith("/files") else "file"
         return {"files": {name: ("a.csv", b"a,b")}}
+    if path.endswith("/image-places"):
+        return {"files": {"files": ("a.png", b"a")}}
     if path.endswith("/feature-sets"):
         return {"files": {"file": ("a.csv", b"a,b")}, "data": {"name": "x"}}
     body = next((document for name, document in _bodies(ids).items() if path.endswith(name)), None)
@@ -65,6 +67,8 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
         "{webhook_id}": {"enabled": False},
         "selection.csv": {"images": [0]},
         "/files/known": {"sha256": []},
+        "/alignments": {"features": ["clip"]},
+        "/places": {"vectors": [[0.0]]},
         "/feature-sets/compute": {"source": "appearance"},
         "{set_id}": {"name": "x"},
         "/images/dependents": sha256,

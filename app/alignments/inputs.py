@@ -1,0 +1,163 @@
+"""What an alignment is learned from: answers, model and features of a campaign."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.alignments.figures import Json
+from app.alignments.models import Alignment
+from app.campaigns.models import Campaign
+from app.core.storage import StorageError, get_object
+from app.features.models import FeatureSet
+from app.features.reading import Features, features_wanted
+from app.features.stored_rows import StoredRows, read_rows
+from app.results.dataset import load_learning_data
+from app.results.learn import newest_map
+from app.results.models import Model
+from app.results.service import get_model
+from app.results.vectors import read_vectors
+from app.strategies import LearningData, get_strategy
+from app.strategies.answer_attributes import FILE, NONE, AnswerAttributes, answer_key
+from app.strategies.base import features_named
+from app.strategies.previous import PreviousModel
+
+if TYPE_CHECKING:
+    from learning.feature_alignment.judging import CampaignModel
+    from learning.groupings import Groupings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class AlignmentInputs:
+    """embedding: (n, K) of the campaign's n images; map_positions: (n, 2); references: scores that
+    another alignment with the same answers and model already has; features: of the strategy."""
+
+    campaign: Campaign
+    model: Model
+    data: LearningData
+    embedding: NDArray[np.float64]
+    map_positions: NDArray[np.float64]
+    rows: StoredRows
+    references: Json | None
+    features: Callable[[], Features]
+
+    @property
+    def answers(self) -> "Groupings":
+        return self.data.all_answers
+
+    @property
+    def attributes(self) -> list[dict[str, Any]]:
+        """Return the attributes that the model found, with their words and columns."""
+        attributes: list[dict[str, Any]] = (self.model.insight or {}).get("attributes", [])
+        return attributes
+
+
+def read_inputs(session: Session, alignment: Alignment, feature_set: FeatureSet) -> AlignmentInputs:
+    """Read everything in one snapshot. Raises ValueError or LikewiseError if the campaign cannot
+    be aligned with these features."""
+    campaign = session.get_one(Campaign, alignment.campaign_id)
+    model = get_model(session, campaign)
+    data = load_learning_data(session, campaign)
+    embedding = read_vectors(session, model)
+    if len(embedding) != campaign.n_images:
+        raise ValueError(
+            "The campaign's newest model does not contain all of its images. Wait for its next "
+            "model, then align the features again."
+        )
+    map_positions = newest_map(session, campaign)
+    assert map_positions is not None
+    return AlignmentInputs(
+        campaign,
+        model,
+        data,
+        embedding,
+        map_positions,
+        read_rows(session, feature_set),
+        _references(session, alignment, model, data),
+        features_wanted(session, campaign, _features_of(campaign)),
+    )
+
+
+def _features_of(campaign: Campaign) -> str | None:
+    return features_named(get_strategy(campaign.strategy), campaign.settings)
+
+
+def _references(
+    session: Session, alignment: Alignment, model: Model, data: LearningData
+) -> Json | None:
+    query = select(Alignment.figures).where(
+        Alignment.campaign_id == alignment.campaign_id,
+        Alignment.model_version == model.version,
+        Alignment.n_answers == len(data.all_answers),
+        Alignment.figures.is_not(None),
+    )
+    figures = session.scalar(query.limit(1))
+    return figures and {name: figures[name] for name in ("campaign", "people")}
+
+
+def campaign_model(given: AlignmentInputs) -> "CampaignModel":
+    """Return what fits the campaign's strategy to some of its answers, for the score of its own
+    distances."""
+    strategy, features = get_strategy(given.campaign.strategy), given.features()
+
+    def fit(answers: "Groupings") -> Any:
+        part = replace(
+            given.data, rounds=[answers], words=[], purposes=[], previous=None, features=features
+        )
+        places = strategy.learn(part, given.campaign.settings, lambda _: None).embedding
+
+        def distances(i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
+            return np.asarray(np.linalg.norm(places[i] - places[j], axis=1), np.float64)
+
+        return distances
+
+    return fit
+
+
+def embedding_errors(given: AlignmentInputs) -> NDArray[np.float64] | None:
+    """Return (n, K) standard deviations of the embedding, None if the model's are not known."""
+    if given.campaign.strategy != "cen" or given.campaign.settings.get("model") == "published":
+        return None
+    from learning.cen import ContextEmbeddingNetwork
+
+    model = given.model
+    stored = PreviousModel(model.version, model.n_answers, model.notes, model.artifact_key)
+    network = stored.load(ContextEmbeddingNetwork)
+    error = None if network is None else network.embedding_error_
+    return error if error is not None and error.shape == given.embedding.shape else None
+
+
+def column_attributes(given: AlignmentInputs) -> NDArray[np.int64]:
+    """Return (K,) the attribute of each column of the embedding, -1 for none."""
+    numbers = np.full(given.embedding.shape[1], -1, np.int64)
+    for attribute in given.attributes:
+        numbers[attribute.get("columns", [attribute["index"]])] = attribute["index"]
+    return numbers
+
+
+def answer_attributes(given: AlignmentInputs) -> NDArray[np.int64] | None:
+    """Return (G,) the attribute of each answer, -1 for none; None if the model finds none."""
+    if not given.attributes:
+        return None
+    try:
+        stored = AnswerAttributes.from_bytes(get_object(f"{given.model.artifact_key}/{FILE}"))
+    except (OSError, StorageError, ValueError):
+        # The overall figures are useful without those of the attributes.
+        logger.warning("no attributes of answers for %s", given.campaign.id, exc_info=True)
+        return None
+    answers = given.answers
+    keys = [
+        answer_key(annotator, images[images >= 0].tolist(), groups[images >= 0].tolist())
+        for annotator, images, groups in zip(
+            answers.annotators.tolist(), answers.images, answers.groups, strict=True
+        )
+    ]
+    numbers = [NONE if a is None or a.attribute is None else a.attribute for a in stored.find(keys)]
+    return np.array(numbers, np.int64)
