@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Integer, column, func, literal, select
+from sqlalchemy import Integer, func, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.orm import Session
 
@@ -81,9 +81,8 @@ def request_choice(session: Session, campaign: Campaign) -> None:
 def add_asked(session: Session, campaign: Campaign, positions: Sequence[int], origin: str) -> int:
     """Ask about these images, too, and return how many of them the campaign did not ask about
     before. The caller must hold the campaign's row lock."""
-    wanted = func.unnest(literal(list(positions), ARRAY(Integer))).table_valued(
-        column("position", Integer)
-    )
+    array = literal(list(positions), ARRAY(Integer))
+    wanted = func.unnest(array).table_valued("position").render_derived(name="wanted")
     rows = select(literal(campaign.id), wanted.c.position, literal(origin)).distinct()
     columns = ["campaign_id", "position", "origin"]
     statement = insert(AskedImage).from_select(columns, rows).on_conflict_do_nothing()

@@ -65,7 +65,9 @@ def test_every_strategy_and_kind_is_tested() -> None:
 
 @pytest.mark.parametrize(("strategy_name", "kind_name"), PAIRS)
 def test_grids_of_all_rounds_show_only_asked_images(strategy_name: str, kind_name: str) -> None:
-    for settings in SETTINGS[strategy_name]:
+    # The kinds from whose answers a strategy learns differ in their answers only.
+    is_first = kinds_of(get_strategy(strategy_name))[0].name == kind_name
+    for settings in SETTINGS[strategy_name][: None if is_first else 1]:
         design = a_design(strategy_name, kind_name, settings)
         kind = get_kind(kind_name).with_classes(design.classes)
         strategy, rng = get_strategy(strategy_name), np.random.default_rng(2)

@@ -163,6 +163,7 @@ CLOSED: dict[str, str] = {
         [
             "account.role",
             "api_token.scope",
+            "asked_image.origin",
             "assignment.channel",
             "assignment.state",
             "answer.state",
@@ -263,6 +264,7 @@ CLOSED: dict[str, str] = {
             "round.contents",
             "questionnaire_reply.screened_out_by",
             "campaign.settings",
+            "campaign.ask_by",
         ],
         NUMBERS,
     ),
