@@ -20,7 +20,7 @@ from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.core.database import transaction
-from app.core.errors import Conflict
+from app.core.errors import Conflict, LostLease
 from app.core.outages import through_outages
 from app.features.computing import run_feature_set
 from app.features.models import UPLOADED, FeatureSet
@@ -61,7 +61,7 @@ class _ChoosingJob:
         failed."""
         while (state := self._state_of_set()) != "done":
             if state == "queued" and self._set_id is not None:
-                run_feature_set(self._set_id, self._report)
+                run_feature_set(self._set_id, self._is_lost)
             self._report()
             time.sleep(_WAIT_SECONDS)
 
@@ -100,10 +100,21 @@ class _ChoosingJob:
         owner = session.get_one(Account, campaign.owner_id)
         return compute_set(session, owner, collection, campaign.ask_by)
 
-    def _report(self) -> bool:
-        """Report progress now and then. Returns that the encoding shall go on."""
+    def _is_lost(self) -> bool:
+        """Report progress, and tell whether another worker has taken the job over. The set is then
+        given back, so that the other worker need not wait until its lease ends."""
+        try:
+            self._report()
+        except LostLease:
+            # The next report raises it again.
+            self._reported = -_REPORT_SECONDS
+            return True
+        return False
+
+    def _report(self) -> None:
+        """Report progress now and then. Raises LostLease."""
         if time.monotonic() - self._reported < _REPORT_SECONDS or self._set_id is None:
-            return False
+            return
         self._reported = time.monotonic()
         with transaction() as session:
             feature_set = session.get(FeatureSet, self._set_id)
@@ -111,7 +122,6 @@ class _ChoosingJob:
             n_done = feature_set.n_done if feature_set is not None else 0
             share = min(1.0, n_done / max(1, campaign.n_images))
             report_progress(session, self.job_id, self.epoch, _ENCODED * share)
-        return False
 
     def choose(self) -> NDArray[np.int64]:
         """Return (M,) positions. Not in a transaction, because this reads all features."""

@@ -54,7 +54,9 @@ def _least_certain(
     session: Session, campaign: Campaign, certainty: NDArray[np.float64], limit: int
 ) -> list[tuple[Image, float]]:
     order = np.argsort(certainty, kind="stable")
-    others = order[~np.isin(order, asked_images(session, campaign))][:limit]
+    asked = asked_images(session, campaign)
+    assert asked is not None
+    others = order[~np.isin(order, asked)][:limit]
     query = select(Image).where(
         Image.collection_id == campaign.collection_id, Image.position.in_(others.tolist())
     )
