@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
@@ -9,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 from app.accounts.models import Account, AuditEvent
 from app.campaigns.changes import ACTIONS, clone_campaign
@@ -20,19 +21,27 @@ from app.collections.service import add_files, get_collection
 from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LostLease
 from app.features.models import OF_TABLE, FeatureSet
+from app.features.reading import read_set
 from app.jobs.models import Job
 from app.jobs.service import CHOOSE, LEARN, claim_job, fail_job
+from app.recruitment.models import Recruitment
+from app.recruitment.service import problems_before_opening
 from app.results.learn import run_learning_job
+from learning.coverage import cover
+from likewise.client.campaigns import Campaign as ClientCampaign
 from testbed.builders import (
     a_campaign,
     a_collection,
     a_draft,
     a_png,
+    a_recruitment,
     an_account,
     reloaded,
     sign_in,
 )
 from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_scdc_strategy import Direct
+from tests.support.archives import archive_of, bring, packed, unpacked
 
 N, M = 60, 20
 
@@ -123,11 +132,12 @@ def test_no_grid_is_shown_before_the_images_are_chosen(client: TestClient, owner
     assert {shown["image"] for shown in lease["images"]} <= set(asked_of(campaign))
 
 
-def test_the_chosen_images_represent_the_others(owner: Account) -> None:
-    """The pictures of a collection have few colours: one of each kind is chosen."""
-    campaign = a_partial_campaign(owner, ask_about=12, ask_by="appearance")
+def test_the_chosen_images_are_those_of_the_cover_each_time(owner: Account) -> None:
+    campaign = a_partial_campaign(owner, ask_about=12, ask_by="appearance", seed=0)
     choose()
-    assert len(asked_of(campaign)) == 12
+    with transaction() as session:
+        read = read_set(session, session.get_one(Campaign, campaign.id), "appearance")
+    assert asked_of(campaign) == cover(read().values, 12, 0).tolist()
     again = a_partial_campaign(owner, ask_about=12, ask_by="appearance", seed=0)
     choose()
     assert asked_of(again) == asked_of(campaign)
@@ -401,3 +411,78 @@ def test_sets_by_which_images_are_being_chosen_cannot_be_deleted(
     assert client.delete(f"{sets}/{listed['id']}").status_code in (200, 204)
     with pytest.raises(Conflict):
         act(owner, campaign, "start")
+
+
+def test_nobody_is_recruited_before_the_images_are_chosen(owner: Account) -> None:
+    campaign = a_partial_campaign(owner)
+    recruitment = a_recruitment(owner, campaign)
+    with transaction() as session:
+        problems = problems_before_opening(session, session.get_one(Recruitment, recruitment.id))
+    assert any("still being chosen" in problem for problem in problems)
+    choose()
+    with transaction() as session:
+        problems = problems_before_opening(session, session.get_one(Recruitment, recruitment.id))
+    assert not any("still being chosen" in problem for problem in problems)
+
+
+def test_the_client_asks_about_suggested_images(client: TestClient, owner: Account) -> None:
+    settings = {"features": "features", "effort": "quick", "max_clusters": 5, "n_latent": 2}
+    campaign = a_partial_campaign(owner, strategy="scdc", settings=settings)
+    choose()
+    answer_all(client, a_session(client, campaign), 20)
+    learn()
+    sign_in(client, owner)
+    fields = client.get(f"/api/v1/campaigns/{campaign.id}").json()
+    from_client = ClientCampaign(Direct(client), fields)
+    suggested = from_client.suggested_images(5)
+    assert len(suggested) == 5
+    assert from_client.ask_about(image.image for image in suggested) == 5
+    assert from_client.ask_about([suggested[0].image]) == 0
+
+
+def archived(client: TestClient, campaign: Campaign) -> Campaign:
+    reply = bring(client, archive_of(client, campaign))
+    assert reply.status_code == 201, reply.text
+    return reloaded(UUID(reply.json()["id"]))
+
+
+def test_archives_have_the_asked_images(client: TestClient, owner: Account) -> None:
+    campaign = a_partial_campaign(owner)
+    choose()
+    copy = archived(client, campaign)
+    assert (copy.state, copy.ask_about, copy.ask_by) == ("paused", M, "grey")
+    assert asked_of(copy) == asked_of(campaign)
+    act(owner, copy, "resume")
+    assert progress(client, copy)["choosing"] is None
+
+
+def test_an_archive_made_before_the_choice_chooses_when_it_is_resumed(
+    client: TestClient, owner: Account
+) -> None:
+    copy = archived(client, a_partial_campaign(owner))
+    with transaction() as session:
+        session.execute(delete(Job))
+    act(owner, copy, "resume")
+    choose()
+    assert len(asked_of(copy)) == M
+    assert shown_in(copy) <= set(asked_of(copy))
+
+
+@pytest.mark.parametrize("wrong", ["too few", "beyond", "none"])
+def test_archives_with_other_images_are_refused(
+    client: TestClient, owner: Account, wrong: str
+) -> None:
+    campaign = a_partial_campaign(owner)
+    choose()
+    members = unpacked(archive_of(client, campaign))
+    name = "tables/asked_image.jsonl"
+    lines = members[name].decode().splitlines()
+    row = json.loads(lines[-1])
+    changed = {
+        "too few": lines[:-1],
+        "beyond": [*lines[:-1], json.dumps({**row, "position": N})],
+        "none": [],
+    }[wrong]
+    members[name] = "".join(f"{line}\n" for line in changed).encode()
+    reply = bring(client, packed(members))
+    assert reply.status_code == 422, reply.text

@@ -17,7 +17,9 @@ from app.campaigns.models import AskedImage, Campaign, Grid
 from app.core.database import transaction
 from testbed.builders import a_collection, a_draft, an_account, reloaded
 from testbed.system import System, wait_until
+from tests.support.annotators_page import at_work
 from tests.support.axe import violations
+from tests.support.person import TILES
 from tests.system.test_dashboard import signed_in
 from tests.system.test_loop import a_crowd, is_finished
 
@@ -67,20 +69,15 @@ def set_up(page: Page, system: System, draft: Campaign, folder: Path) -> None:
 
 def see_grids(browser: Browser, system: System, campaign: Campaign) -> None:
     """An annotator's page shows only images that are asked about."""
-    page = browser.new_context().new_page()
-    page.goto(annotator_link(campaign, system.base_url))
-    start = page.get_by_role("button", name=re.compile("Start|Begin|Got it|Continue"))
-    tiles = page.locator("[data-image]")
-    expect(start.or_(tiles.first).first).to_be_visible(timeout=SLOW)
-    if start.count():
-        start.first.click()
-    expect(tiles.first).to_be_visible(timeout=SLOW)
+    page = at_work(browser, annotator_link(campaign, system.base_url))
     with transaction() as session:
         shown = set(session.scalars(select(func.unnest(Grid.images))))
     assert shown
     assert shown <= asked()
+    tiles = page.locator(TILES)
     on_page = {int(tile.get_attribute("data-image") or -1) for tile in tiles.all()}
-    assert on_page
+    assert len(on_page) == 10
+    assert on_page <= asked()
     page.context.close()
 
 
