@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.campaigns import rounds
 from app.campaigns.asking import add_asked, is_chosen
+from app.campaigns.feature_places import store_places
 from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
@@ -132,10 +133,13 @@ class _ChoosingJob:
                 return np.arange(n_images)
             read = read_set(session, campaign, campaign.ask_by)
             report_progress(session, self.job_id, self.epoch, _ENCODED)
-        # This is imported here because only this job needs it, and it is slow.
+        # These are imported here because only this job needs them, and they are slow.
         from learning.coverage import cover
+        from learning.feature_map import feature_map
 
-        return cover(read().values, wanted, seed)
+        features = read().values
+        store_places(self.campaign_id, feature_map(features))
+        return cover(features, wanted, seed)
 
     def store(self, chosen: NDArray[np.int64]) -> None:
         """Store the choice and open the first round. Raises LostLease."""

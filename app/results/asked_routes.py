@@ -19,7 +19,7 @@ from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.features.reading import n_of
-from app.results.suggested import suggested_images
+from app.results.suggested import placed_images, suggested_images
 
 api = api_router("/campaigns/{campaign_id}", "campaigns")
 MOST_ADDED, MOST_SUGGESTED = 10_000, 200
@@ -65,6 +65,52 @@ class SuggestionsOut(BaseModel):
     version: int | None
     certainty_of: str | None
     images: list[SuggestedImageOut]
+
+
+class PlacedImage(BaseModel):
+    """An image at (x, y) in [0, 1]. asked: whether the campaign asks about it."""
+
+    image: int
+    filename: str
+    url: str
+    x: float
+    y: float
+    asked: bool
+
+
+class FeatureMapOut(BaseModel):
+    """Images on the two principal axes of the features `by`, at most a thousand of all `images`,
+    those that the campaign asks about first. Nobody's answers are in it. `points` is empty if the
+    campaign asks about all its images, and until the others are chosen."""
+
+    by: str
+    images: int
+    points: list[PlacedImage]
+
+
+@api.get("/feature-map")
+@heavy
+def read_feature_map(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> FeatureMapOut:
+    """Return a map of the images by features alone, which is there before the first model."""
+    campaign = get_campaign(session, account, campaign_id)
+    placed = placed_images(session, campaign)
+    return FeatureMapOut(
+        by=campaign.ask_by,
+        images=n_of(session, campaign),
+        points=[
+            PlacedImage(
+                image=image.position,
+                filename=image.filename,
+                url=image_url(image),
+                x=round(x, 5),
+                y=round(y, 5),
+                asked=asked,
+            )
+            for image, x, y, asked in placed
+        ],
+    )
 
 
 @api.get("/asked-images")

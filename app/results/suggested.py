@@ -1,4 +1,5 @@
-"""Images that a campaign does not ask about, and whose result is least certain."""
+"""The images of a campaign that asks about a part of them: which to ask about next, and where they
+are by features alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +10,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.asking import asked_images, is_chosen
+from app.campaigns.feature_places import read_places
 from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import NotFound
 from app.results import class_labels, labels, own_clusters
 from app.results.models import Model
 from app.results.service import get_model
+
+# More images could not be told apart on a map of a page's width.
+MOST_PLACED = 1_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,35 @@ def suggested_images(session: Session, campaign: Campaign, limit: int) -> Sugges
     return Suggestions(model.version, None, [])
 
 
+def placed_images(session: Session, campaign: Campaign) -> list[tuple[Image, float, float, bool]]:
+    """Return images with their places (x, y) by features alone, and whether the campaign asks about
+    them: up to MOST_PLACED, with an even part of those that it does not ask about."""
+    places = read_places(campaign) if campaign.ask_about else None
+    if places is None or not is_chosen(session, campaign):
+        return []
+    asked = asked_images(session, campaign)
+    assert asked is not None
+    asked = asked[asked < len(places)][:MOST_PLACED]
+    others = np.setdiff1d(np.arange(len(places)), asked)
+    n_others = min(len(others), MOST_PLACED - len(asked))
+    some = others[np.linspace(0, len(others) - 1, n_others).astype(np.int64)] if n_others else []
+    shown = [*asked.tolist(), *np.asarray(some, np.int64).tolist()]
+    is_asked = set(asked.tolist())
+    images = _images_at(session, campaign, shown)
+    return [
+        (images[position], *map(float, places[position]), position in is_asked)
+        for position in shown
+        if position in images
+    ]
+
+
+def _images_at(session: Session, campaign: Campaign, positions: list[int]) -> dict[int, Image]:
+    query = select(Image).where(
+        Image.collection_id == campaign.collection_id, Image.position.in_(positions)
+    )
+    return {image.position: image for image in session.scalars(query)}
+
+
 def _newest(session: Session, campaign: Campaign) -> Model | None:
     try:
         return get_model(session, campaign)
@@ -57,10 +91,7 @@ def _least_certain(
     asked = asked_images(session, campaign)
     assert asked is not None
     others = order[~np.isin(order, asked)][:limit]
-    query = select(Image).where(
-        Image.collection_id == campaign.collection_id, Image.position.in_(others.tolist())
-    )
-    images = {image.position: image for image in session.scalars(query)}
+    images = _images_at(session, campaign, others.tolist())
     return [(images[position], float(certainty[position])) for position in others.tolist()]
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 
 from app.accounts.models import Account, AuditEvent
 from app.campaigns.changes import ACTIONS, clone_campaign
@@ -20,14 +20,19 @@ from app.collections.models import Collection
 from app.collections.service import add_files, get_collection
 from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LostLease
+from app.core.storage import put_object
+from app.features import computing, shards
+from app.features.computing import requeue_lost_sets
 from app.features.models import OF_TABLE, FeatureSet
 from app.features.reading import read_set
 from app.jobs.models import Job
-from app.jobs.service import CHOOSE, LEARN, claim_job, fail_job
+from app.jobs.service import CHOOSE, LEARN, claim_job, fail_job, requeue_lost_jobs
 from app.recruitment.models import Recruitment
 from app.recruitment.service import problems_before_opening
+from app.results import suggested
 from app.results.learn import run_learning_job
 from learning.coverage import cover
+from learning.feature_map import feature_map
 from likewise.client.campaigns import Campaign as ClientCampaign
 from testbed.builders import (
     a_campaign,
@@ -40,6 +45,7 @@ from testbed.builders import (
     sign_in,
 )
 from tests.app.test_annotation import a_lease, a_session, submit
+from tests.app.test_computed_features import Encoder, encode_by
 from tests.app.test_scdc_strategy import Direct
 from tests.support.archives import archive_of, bring, packed, unpacked
 
@@ -343,12 +349,12 @@ def test_the_least_certain_of_the_others_are_suggested(client: TestClient, owner
     choose()
     answer_all(client, a_session(client, campaign), 20)
     learn()
-    suggested = client.get(f"{address}?limit=10").json()
-    assert (suggested["version"], suggested["certainty_of"]) == (1, "cluster")
-    certainties = [image["certainty"] for image in suggested["images"]]
+    reply = client.get(f"{address}?limit=10").json()
+    assert (reply["version"], reply["certainty_of"]) == (1, "cluster")
+    certainties = [image["certainty"] for image in reply["images"]]
     assert len(certainties) == 10
     assert certainties == sorted(certainties)
-    images = [image["image"] for image in suggested["images"]]
+    images = [image["image"] for image in reply["images"]]
     assert not set(images) & set(asked_of(campaign))
     assert ask_about(client, campaign, images).json()["added"] == 10
     later = client.get(f"{address}?limit=200").json()["images"]
@@ -361,8 +367,8 @@ def test_models_that_state_no_certainty_suggest_nothing(client: TestClient, owne
     choose()
     answer_all(client, a_session(client, campaign), 20)
     learn()
-    suggested = client.get(f"/api/v1/campaigns/{campaign.id}/suggested-images").json()
-    assert suggested == {"version": 1, "certainty_of": None, "images": []}
+    reply = client.get(f"/api/v1/campaigns/{campaign.id}/suggested-images").json()
+    assert reply == {"version": 1, "certainty_of": None, "images": []}
 
 
 # --- plans ---------------------------------------------------------------------------------------
@@ -434,10 +440,10 @@ def test_the_client_asks_about_suggested_images(client: TestClient, owner: Accou
     sign_in(client, owner)
     fields = client.get(f"/api/v1/campaigns/{campaign.id}").json()
     from_client = ClientCampaign(Direct(client), fields)
-    suggested = from_client.suggested_images(5)
-    assert len(suggested) == 5
-    assert from_client.ask_about(image.image for image in suggested) == 5
-    assert from_client.ask_about([suggested[0].image]) == 0
+    images = from_client.suggested_images(5)
+    assert len(images) == 5
+    assert from_client.ask_about(image.image for image in images) == 5
+    assert from_client.ask_about([images[0].image]) == 0
 
 
 def archived(client: TestClient, campaign: Campaign) -> Campaign:
@@ -486,3 +492,87 @@ def test_archives_with_other_images_are_refused(
     members[name] = "".join(f"{line}\n" for line in changed).encode()
     reply = bring(client, packed(members))
     assert reply.status_code == 422, reply.text
+
+
+# --- a map before the first answer ---------------------------------------------------------------
+
+
+def test_a_map_by_features_is_there_before_the_first_answer(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_partial_campaign(owner)
+    address = f"/api/v1/campaigns/{campaign.id}/feature-map"
+    assert client.get(address).json() == {"by": "grey", "images": N, "points": []}
+    choose()
+    reply = client.get(address).json()
+    assert {point["image"] for point in reply["points"]} == set(range(N))
+    assert [point["image"] for point in reply["points"] if point["asked"]] == asked_of(campaign)
+    with transaction() as session:
+        read = read_set(session, session.get_one(Campaign, campaign.id), "grey")
+    places = feature_map(read().values)
+    for point in reply["points"]:
+        assert (point["x"], point["y"]) == pytest.approx(places[point["image"]], abs=1e-4)
+
+
+def test_a_large_map_shows_an_even_part_of_the_others(
+    client: TestClient, owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = a_partial_campaign(owner)
+    choose()
+    monkeypatch.setattr(suggested, "MOST_PLACED", 30)
+    points = client.get(f"/api/v1/campaigns/{campaign.id}/feature-map").json()["points"]
+    assert len({point["image"] for point in points}) == 30
+    assert sum(point["asked"] for point in points) == M
+
+
+@pytest.mark.parametrize("damaged", [b"", b"x" * 20])
+def test_a_damaged_map_is_none(client: TestClient, owner: Account, damaged: bytes) -> None:
+    campaign = a_partial_campaign(owner)
+    choose()
+    put_object(f"maps/{campaign.id}/features.safetensors", damaged)
+    assert client.get(f"/api/v1/campaigns/{campaign.id}/feature-map").json()["points"] == []
+
+
+# --- encoding that is interrupted ----------------------------------------------------------------
+
+
+def test_a_choice_continues_where_a_killed_worker_stopped(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "MOST_ROWS", 8)
+    monkeypatch.setattr(computing, "BATCH", 4)
+    encode_by(monkeypatch, Encoder(dies_at=30))
+    campaign = a_partial_campaign(owner)
+    with pytest.raises(KeyboardInterrupt):
+        choose()
+    [stored] = computed_sets()
+    assert 0 < stored.n_known < N
+    with transaction() as session:
+        session.execute(update(Job).values(lease_until=func.now()))
+        session.execute(update(FeatureSet).values(lease_until=func.now()))
+    with transaction() as session:
+        assert requeue_lost_jobs(session) == 1
+        assert requeue_lost_sets(session) == 1
+    encoder = Encoder()
+    encode_by(monkeypatch, encoder)
+    choose()
+    assert encoder.n_encoded == N - stored.n_known
+    assert len(asked_of(campaign)) == M
+
+
+def test_encoding_that_fails_is_the_reason(owner: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(images: Any) -> Any:
+        raise ValueError("the weights are damaged")
+
+    encode_by(monkeypatch, fail)
+    campaign = a_partial_campaign(owner)
+    with pytest.raises(ValueError, match="the weights are damaged"):
+        choose()
+    assert asked_of(campaign) == []
+    encode_by(monkeypatch, Encoder())
+    with transaction() as session:
+        job = session.scalars(select(Job)).one()
+        fail_job(session, job.id, job.epoch, "ValueError: the weights are damaged", retry=False)
+    act(owner, campaign, "retry")
+    choose()
+    assert len(asked_of(campaign)) == M

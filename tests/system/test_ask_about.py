@@ -81,6 +81,12 @@ def see_grids(browser: Browser, system: System, campaign: Campaign) -> None:
     page.context.close()
 
 
+def has_grids_left() -> bool:
+    with transaction() as session:
+        query = select(func.count()).where(Grid.role == "ask", Grid.n_answers < Grid.wanted)
+        return bool(session.scalar(query))
+
+
 def continued(owner: Account, campaign: Campaign) -> None:
     with transaction() as session:
         change_campaign(session, owner, campaign.id, {"budget": 60, "rounds": 3})
@@ -112,8 +118,6 @@ def test_forty_images_asked_about_in_a_collection_of_hundreds(
     wait_until("the images to be chosen", lambda: len(asked()) == M, 120)
     expect(page.get_by_test_id("choosing")).to_have_count(0)
     campaign = reloaded(draft.id)
-    see_grids(browser, system, campaign)
-
     a_crowd(system, campaign, annotators=4, by="colour", noise=0.05).play()
     wait_until("the campaign to end", lambda: is_finished(campaign), 300)
     with transaction() as session:
@@ -136,5 +140,8 @@ def test_forty_images_asked_about_in_a_collection_of_hundreds(
     expect(suggested.get_by_test_id("asked-more")).to_contain_text("24 images added")
     expect(page.get_by_test_id("asked")).to_contain_text(f"Asks about {M + 24} of {N} images.")
     assert len(asked()) == M + 24
+    # Last, because its lease stays.
+    wait_until("grids of the third round", has_grids_left, 120)
+    see_grids(browser, system, campaign)
     assert problems == []
     page.context.close()

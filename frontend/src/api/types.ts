@@ -63,6 +63,7 @@ export type DryRunPoint = Schemas['PointOut'];
 export type Groupings = Schemas['GroupingsOut'];
 export type Progress = Schemas['ProgressOut'];
 export type Monitor = Schemas['MonitorOut'];
+export type FeatureMap = Schemas['FeatureMapOut'];
 export type Suggestions = Schemas['SuggestionsOut'];
 export type Round = Schemas['RoundOut'];
 export type Job = Schemas['JobOut'];
