@@ -67,6 +67,20 @@ def set_up(page: Page, system: System, draft: Campaign, folder: Path) -> None:
     expect(page.get_by_test_id("state")).to_have_text("running")
 
 
+def see_map(page: Page, system: System, campaign: Campaign, folder: Path) -> None:
+    """Before the first answer, the map shows all images by features, and says so."""
+    page.goto(f"{system.base_url}/campaigns/{campaign.id}/map")
+    expect(page.get_by_test_id("feature-map-words")).to_contain_text(
+        "By features only: nobody was asked yet."
+    )
+    plane = page.get_by_test_id("feature-map")
+    expect(plane.locator("img")).to_have_count(N)
+    expect(plane.locator("img.asked")).to_have_count(M)
+    assert violations(page) == []
+    page.screenshot(path=folder / "map.png", full_page=True)
+    page.goto(f"{system.base_url}/campaigns/{campaign.id}")
+
+
 def see_grids(browser: Browser, system: System, campaign: Campaign) -> None:
     """An annotator's page shows only images that are asked about."""
     page = at_work(browser, annotator_link(campaign, system.base_url))
@@ -118,6 +132,8 @@ def test_forty_images_asked_about_in_a_collection_of_hundreds(
     wait_until("the images to be chosen", lambda: len(asked()) == M, 120)
     expect(page.get_by_test_id("choosing")).to_have_count(0)
     campaign = reloaded(draft.id)
+    see_map(page, system, campaign, tmp_path)
+
     a_crowd(system, campaign, annotators=4, by="colour", noise=0.05).play()
     wait_until("the campaign to end", lambda: is_finished(campaign), 300)
     with transaction() as session:
