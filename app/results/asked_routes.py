@@ -67,7 +67,7 @@ class SuggestionsOut(BaseModel):
     images: list[SuggestedImageOut]
 
 
-class PlacedImage(BaseModel):
+class FeatureMapPoint(BaseModel):
     """An image at (x, y) in [0, 1]. asked: whether the campaign asks about it."""
 
     image: int
@@ -85,7 +85,7 @@ class FeatureMapOut(BaseModel):
 
     by: str
     images: int
-    points: list[PlacedImage]
+    points: list[FeatureMapPoint]
 
 
 @api.get("/feature-map")
@@ -100,7 +100,7 @@ def read_feature_map(
         by=campaign.ask_by,
         images=n_of(session, campaign),
         points=[
-            PlacedImage(
+            FeatureMapPoint(
                 image=image.position,
                 filename=image.filename,
                 url=image_url(image),

@@ -59,13 +59,13 @@ def placed_images(session: Session, campaign: Campaign) -> list[tuple[Image, flo
     asked = asked[asked < len(places)][:MOST_PLACED]
     others = np.setdiff1d(np.arange(len(places)), asked)
     n_others = min(len(others), MOST_PLACED - len(asked))
-    some = others[np.linspace(0, len(others) - 1, n_others).astype(np.int64)] if n_others else []
-    shown = [*asked.tolist(), *np.asarray(some, np.int64).tolist()]
-    is_asked = set(asked.tolist())
-    images = _images_at(session, campaign, shown)
+    some = others[np.linspace(0, len(others) - 1, n_others).astype(np.int64)]
+    placed = [(position, True) for position in asked.tolist()]
+    placed += [(position, False) for position in some.tolist()]
+    images = _images_at(session, campaign, [position for position, _ in placed])
     return [
-        (images[position], *map(float, places[position]), position in is_asked)
-        for position in shown
+        (images[position], float(places[position, 0]), float(places[position, 1]), is_asked)
+        for position, is_asked in placed
         if position in images
     ]
 
