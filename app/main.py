@@ -50,6 +50,7 @@ from app.recruitment import payment_routes as payments
 from app.recruitment import routes as recruitment
 from app.recruitment.channels.registry import all_channels
 from app.results import (
+    asked_routes,
     class_label_routes,
     clustering_routes,
     downloads,
@@ -126,6 +127,7 @@ def create_app() -> FastAPI:
         archive.pages,
         campaigns.api,
         progress_routes.api,
+        asked_routes.api,
         results.api,
         explore_routes.api,
         question_routes.api,

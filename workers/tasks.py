@@ -10,7 +10,7 @@ from app.collections.imports import IMPORT_TASK
 from app.core.database import transaction
 from app.features.computing import run_feature_set
 from app.features.sets import FEATURES_TASK
-from app.jobs.service import DRY_RUN_TASK, LEARN_TASK
+from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, LEARN_TASK
 from workers.celery_app import celery
 from workers.supervision import is_stopping, supervise_job
 
@@ -24,6 +24,12 @@ def learn(job_id: str) -> None:
 @celery.task(name=DRY_RUN_TASK)  # type: ignore[untyped-decorator]
 def dry_run(job_id: str) -> None:
     """Let a simulated crowd play a campaign, if the job is still available."""
+    supervise_job(UUID(job_id))
+
+
+@celery.task(name=CHOOSE_TASK)  # type: ignore[untyped-decorator]
+def choose_images(job_id: str) -> None:
+    """Choose the images that a campaign asks about, if the job is still available."""
     supervise_job(UUID(job_id))
 
 

@@ -8,16 +8,17 @@ import logging
 import traceback
 from uuid import UUID
 
+from app.campaigns.choosing import run_choosing
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease, NoRoom
 from app.core.outages import through_outages
 from app.jobs.models import Job
-from app.jobs.service import DRY_RUN, LEARN, fail_job
+from app.jobs.service import CHOOSE, DRY_RUN, LEARN, fail_job
 from app.planning.play import run_dry_run
 from app.results.learn import run_learning_job
 
 # The work for each kind of job.
-RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run}
+RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run, CHOOSE: run_choosing}
 logger = logging.getLogger(__name__)
 
 

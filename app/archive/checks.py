@@ -56,6 +56,14 @@ RULES = {
         SELECT FROM campaign JOIN collection ON collection.id = collection_id
         WHERE campaign.id = :campaign AND campaign.n_images NOT BETWEEN 0 AND collection.n_images
         """,
+    "The campaign does not count the images that it asks about, or some of them do not exist.": """
+        SELECT FROM campaign LEFT JOIN asked_image ON campaign_id = campaign.id
+        WHERE campaign.id = :campaign GROUP BY campaign.id
+        -- None are chosen in a draft, and right after the start.
+        HAVING count(position) NOT IN (0, ask_about) OR max(position) >= n_images
+            OR ask_about > 0 AND count(position) = 0 AND EXISTS (
+                SELECT FROM round WHERE round.campaign_id = campaign.id AND number > 0)
+        """,
     "A grid shows images that do not exist.": """
         SELECT FROM grid JOIN campaign ON campaign.id = campaign_id
         JOIN collection ON collection.id = collection_id

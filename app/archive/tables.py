@@ -34,7 +34,7 @@ from app.annotation.models import (
     QuestionnaireReply,
     Remark,
 )
-from app.campaigns.models import Campaign, Grid, Round, Share
+from app.campaigns.models import AskedImage, Campaign, Grid, Round, Share
 from app.collections.models import Collection, Image
 from app.core.database import Base
 from app.features.models import FeatureSet
@@ -119,6 +119,7 @@ ARCHIVED = [
         only=lambda campaign_id: (FeatureSet.state == "done") & (n_archived(campaign_id) > 0),
     ),
     Archived(Campaign, without=(Campaign.owner_id, Campaign.link_token)),
+    Archived(AskedImage),
     Archived(Round),
     # Known answers may show images that have not joined the campaign yet.
     Archived(Grid, only=lambda campaign_id: n_archived(campaign_id) > all_(Grid.images)),

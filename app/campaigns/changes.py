@@ -301,6 +301,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
             code="good_enough",
         )
     campaign.finished_at = campaign.archived_at = None
+    service.choose_if_needed(session, campaign)
     service.moved(session, account, campaign, "running", "reopened")
     require_room_for_answers(session, campaign.owner_id)
     if campaign.n_finished:

@@ -43,6 +43,9 @@ class Campaign(Identified, Base):
     laid_out: grids of each round that existed when budget or rounds last changed; later rounds
         share what is left.
     classes: the names that annotators choose from; empty unless the kind asks for them.
+    ask_about: how many of its images it asks about; 0 means all. Once it has started, these are in
+        `AskedImage`, from the moment they are chosen.
+    ask_by: the features by which these images are chosen, a source or a feature set.
     archived_at: when the campaign was hidden from the list; this changes nothing else.
     """
 
@@ -55,6 +58,7 @@ class Campaign(Identified, Base):
         CheckConstraint("reward_cents >= 0", name="reward"),
         CheckConstraint("n_imported >= 0", name="imported"),
         CheckConstraint("cardinality(classes) <= 10", name="classes"),
+        CheckConstraint("ask_about >= 0", name="ask_about"),
     )
 
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("account.id"), index=True)
@@ -72,6 +76,8 @@ class Campaign(Identified, Base):
     grid_size: Mapped[int]
     max_groups: Mapped[int]
     classes: Mapped[list[str]] = mapped_column(ARRAY(String(40)), default=list, server_default="{}")
+    ask_about: Mapped[int] = mapped_column(default=0, server_default="0")
+    ask_by: Mapped[str] = mapped_column(String(100), default="", server_default="")
     answers_per_grid: Mapped[int] = mapped_column(default=1)
     grids_per_assignment: Mapped[int] = mapped_column(default=10)
     learn_every: Mapped[int]
@@ -98,6 +104,26 @@ class Campaign(Identified, Base):
     def n_finished(self) -> int:
         """Return the number of all answers that models learn from."""
         return self.n_answers + self.n_surplus + self.n_imported
+
+
+class AskedImage(Base):
+    """An image that a campaign asks about, if it asks about a part of its images.
+
+    position: of the image in the campaign, which does not change once the campaign has started.
+    origin: `chosen` to represent all images, or `added` by a requester.
+    """
+
+    __tablename__ = "asked_image"
+    __table_args__ = (
+        CheckConstraint("position >= 0", name="position"),
+        CheckConstraint("origin IN ('chosen', 'added')", name="origin"),
+    )
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    origin: Mapped[str] = mapped_column(String(10))
 
 
 class Round(Identified, Base):

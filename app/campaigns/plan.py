@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from app.campaigns.models import Campaign
 from app.core.errors import InvalidInput
 from app.core.fields import MONEY, StrictInt
+from app.features.sources import LONGEST_NAME
 from app.kinds import Kind, all_kinds
 from app.kinds.classes import SEPARATOR, same_name
 from app.strategies import all_strategies
@@ -69,6 +70,18 @@ class CampaignPlan(BaseModel):
         title="Campaign name", description="Annotators see it too."
     )
     collection_id: UUID = Field(title="Collection", description="The images to ask about.")
+    ask_about: Annotated[StrictInt, Range(0, 1_000_000, "images")] = Field(
+        default=0,
+        title="Images to ask about",
+        description="How many of the images are shown to annotators; 0: all. They are chosen to "
+        "represent the collection. All images take part and are placed by their features.",
+    )
+    ask_by: Annotated[str | None, Range(0, LONGEST_NAME, "characters")] = Field(
+        default=None,
+        title="Features to choose them by",
+        description="A source of features or a feature set of the collection. Only used if "
+        "annotators see a part of the images.",
+    )
     kind: str = Field(
         default="grid",
         title="Kind of task",

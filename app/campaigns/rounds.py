@@ -29,10 +29,12 @@ from sqlalchemy.orm import Session
 
 from app.campaigns import hooks
 from app.campaigns.announcements import announce
+from app.campaigns.asking import asked_images
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.core.events import campaign_changed
 from app.core.prepared import Prepared
 from app.strategies import get_strategy
+from app.strategies.asking import first_grids
 from app.strategies.grids import FirstRound, NextGrids
 
 
@@ -64,7 +66,13 @@ def open_first_round(session: Session, campaign: Campaign) -> Round:
     counts = [grids_in_round(campaign, 1), *(grids_held_ready(campaign, n) for n in numbers[1:])]
     rng = np.random.default_rng(campaign.seed)
     about = FirstRound(campaign.n_images, campaign.grid_size, campaign.seed, rng)
-    grids = get_strategy(campaign.strategy).first_grids(sum(counts), about, campaign.settings)
+    grids = first_grids(
+        get_strategy(campaign.strategy),
+        sum(counts),
+        about,
+        campaign.settings,
+        asked_images(session, campaign),
+    )
     first = schedule_round(session, campaign, Batch(1, grids.first(counts[0]), basis=0))
     if len(grids.images) > counts[0]:
         schedule_round(session, campaign, Batch(2, grids.after(counts[0]), basis=0))

@@ -13,6 +13,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.plan import CHANGEABLE, RANGES, CampaignPlan, value_type
 from app.campaigns.plan_settings import PlanSettings
 from app.core.settings import get_settings
+from app.features.sources import offered
 
 LINK = "annotator_link"
 # A change has only the fields that were sent, so these defaults are in the API's schema alone.
@@ -123,4 +124,5 @@ def form_schema() -> dict[str, Any]:
         properties[name] = field | ends | allowed.form
         if name in CHANGEABLE:
             properties[name]["while_running"] = CHANGEABLE[name].effect or field["description"]
+    offered()(properties["ask_by"])
     return {"properties": properties, "required": list(properties)}

@@ -1,6 +1,7 @@
 """Creating, starting, pausing and ending campaigns."""
 
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,13 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import alt_texts, hooks, rounds
 from app.campaigns.annotation_settings import checked_annotation
+from app.campaigns.asking import (
+    add_asked,
+    checked_part,
+    choosing_job,
+    is_chosen,
+    request_choice,
+)
 from app.campaigns.known import add_known_answers, prepare_practice, require_known
 from app.campaigns.locks import keep_out_submissions
 from app.campaigns.models import Campaign, Share
@@ -75,13 +83,16 @@ def apply_plan(session: Session, account: Account, campaign: Campaign, plan: Cam
             f"The strategy {strategy.title} can't learn from answers of kind {plan.kind!r}. "
             f"Choose the kind {' or '.join(names)}."
         )
+    sets = set_names(session, collection.id)
+    grid_size = plan.grid_size if plan.grid_size is not None else kind.grid_size
     values = plan.model_dump() | {
         "name": plan.name.strip(),
-        "settings": check_settings(strategy, plan.settings, set_names(session, collection.id)),
+        "settings": check_settings(strategy, plan.settings, sets),
         "question": (kind.question if plan.question is None else plan.question).strip(),
         "seed": plan.seed if plan.seed is not None else secrets.randbits(31),
         "rounds": plan.rounds if plan.rounds is not None else strategy.default_rounds,
-        "grid_size": plan.grid_size if plan.grid_size is not None else kind.grid_size,
+        "grid_size": grid_size,
+        "ask_by": checked_part(plan.ask_about, plan.ask_by, grid_size, sets),
         "classes": classes,
         "max_groups": kind.checked_max_groups(plan.max_groups),
         "annotation": checked_annotation(plan.annotation),
@@ -159,7 +170,8 @@ def get_campaign(
 
 
 def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Set a draft to running: fix its number of images and create the first round."""
+    """Set a draft to running: fix its number of images and create the first round. If it asks about
+    a part of its images, a job chooses them and creates the round."""
     campaign = in_state(session, owner, campaign_id, "start", "draft")
     # The collection is locked, so that images can't be deleted between being counted and being
     # used.
@@ -174,7 +186,11 @@ def start_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
     campaign.started_at = datetime.now(UTC)
     campaign.archived_at = None
     campaign.learn_at = campaign.learn_every
-    rounds.open_first_round(session, campaign)
+    if campaign.ask_about:
+        require_features(session, campaign, campaign.ask_by)
+        request_choice(session, campaign)
+    else:
+        rounds.open_first_round(session, campaign)
     hooks.started(session, campaign)
     moved(session, owner, campaign, "running")
     require_room_for_answers(session, campaign.owner_id)
@@ -190,6 +206,7 @@ def pause_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campa
 
 def resume_campaign(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     campaign = in_state(session, owner, campaign_id, "resume", "paused")
+    choose_if_needed(session, campaign)
     return moved(session, owner, campaign, "running")
 
 
@@ -202,17 +219,32 @@ def finish_campaign(session: Session, owner: Account, campaign_id: UUID) -> Camp
     return moved(session, owner, campaign, "finished")
 
 
+def choose_if_needed(session: Session, campaign: Campaign) -> bool:
+    """Request the choice of the images that a started campaign asks about, unless it is known.
+    Returns whether it was not."""
+    is_missing = not is_chosen(session, campaign)
+    if is_missing:
+        request_choice(session, campaign)
+    return is_missing
+
+
 def retry_learning(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
-    """Queue a failed training again. Raises Conflict if the last training did not fail."""
+    """Queue a failed training again, or the failed choice of the images to ask about. Raises
+    Conflict if neither failed."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
-    retry_failed_job(session, campaign.id, campaign.n_answers)
+    choosing = choosing_job(session, campaign)
+    if choosing is not None and choosing.state == "failed" and campaign.state != "finished":
+        request_choice(session, campaign)
+    else:
+        retry_failed_job(session, campaign.id, campaign.n_answers)
     record_audit(session, owner.id, "campaign.retried", "campaign", campaign.id)
     return campaign
 
 
 def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Campaign:
     """Let images that were added to the collection after the start take part. The next model
-    includes them, and grids show them once a full round's model has been trained.
+    includes them, and grids show them once a full round's model has been trained, unless the
+    campaign asks about a part of its images.
 
     Raises Conflict if there are no such images.
     """
@@ -226,6 +258,40 @@ def admit_new_images(session: Session, owner: Account, campaign_id: UUID) -> Cam
         )
     campaign.n_images = collection.n_images
     return moved(session, owner, campaign, campaign.state, "images_admitted")
+
+
+def ask_about_images(
+    session: Session, owner: Account, campaign_id: UUID, positions: Sequence[int]
+) -> int:
+    """Ask about more of the campaign's images, and return how many it did not ask about before.
+    Grids show them from the next model on.
+
+    Raises InvalidInput for images that do not take part, and Conflict if the campaign asks about
+    all its images, or those it asks about are still being chosen.
+    """
+    campaign = in_state(
+        session, owner, campaign_id, "ask about more images of", "running", "paused"
+    )
+    if not campaign.ask_about:
+        raise Conflict("This campaign asks about all its images.", code="asks_about_all")
+    if not is_chosen(session, campaign):
+        raise Conflict(
+            "The images that this campaign asks about are still being chosen.", code="choosing"
+        )
+    unknown = [position for position in positions if not 0 <= position < campaign.n_images]
+    if unknown:
+        raise InvalidInput(
+            f"There is no image {unknown[0]} in this campaign. Images are numbered from 0 to "
+            f"{campaign.n_images - 1}.",
+            code="unknown_images",
+        )
+    n_added = add_asked(session, campaign, positions, "added")
+    campaign.ask_about += n_added
+    record_audit(
+        session, owner.id, "campaign.images_asked", "campaign", campaign.id, images=n_added
+    )
+    campaign_changed(session, campaign.id)
+    return n_added
 
 
 def set_annotation(

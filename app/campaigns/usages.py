@@ -3,6 +3,7 @@
 from sqlalchemy import any_, func, literal, select, true
 from sqlalchemy.orm import Session
 
+from app.campaigns.asking import is_chosen
 from app.campaigns.models import Campaign, Grid
 from app.collections import hooks
 from app.collections.dependents import Usage
@@ -54,8 +55,8 @@ def showings_of(session: Session, image: Image) -> list[hooks.Showing]:
 
 @feature_hooks.learners.answered_by
 def learners_of(session: Session, collection: Collection, name: str) -> list[Usage]:
-    """Running and paused campaigns over the collection that learn from these features, newest
-    first."""
+    """Running and paused campaigns over the collection that learn from these features, or
+    choose the images that they ask about by them, newest first."""
     campaigns = session.scalars(
         select(Campaign)
         .where(Campaign.collection_id == collection.id, Campaign.state.in_(("running", "paused")))
@@ -65,4 +66,5 @@ def learners_of(session: Session, collection: Collection, name: str) -> list[Usa
         Usage(campaign.id, campaign.name, campaign.state, campaign.n_images)
         for campaign in campaigns
         if features_named(get_strategy(campaign.strategy), campaign.settings) == name
+        or (campaign.ask_by == name and not is_chosen(session, campaign))
     ]

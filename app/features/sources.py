@@ -27,6 +27,7 @@ FeatureArray = NDArray[np.floating[Any]]
 Compute = Callable[[Iterable[NDArray[np.uint8]]], FeatureArray]
 Encode = Callable[[Sequence[NDArray[np.uint8]]], FeatureArray]
 TABLE, CUSTOM, OBJECTS, NOTHING = "features", "custom", "objects", "nothing"
+APPEARANCE = "appearance"
 # Marks settings in a form's schema that also offer the feature sets of the campaign's collection.
 OFFERS_SETS = "feature_sets"
 # The key of a validation's context with the names of a collection's feature sets.
@@ -131,7 +132,7 @@ def _in_rows(compute: Compute) -> Encode:
 
 BUILT_IN = (
     Source(
-        "appearance",
+        APPEARANCE,
         "colours and edges",
         "Colours on a coarse raster and directions of edges: 40 numbers. They describe what "
         "images look like from a distance, not what they show.",
@@ -221,6 +222,16 @@ def check_source(name: str) -> str:
     """Return the name; raises ValueError if it cannot be chosen here. A custom function is not
     loaded for this, because that is slow and only learning jobs need it."""
     return _checked(name, ())
+
+
+def checked_features(name: str, sets: Collection[str]) -> str:
+    """Return the name of a source, or of one of these feature sets. Raises ValueError."""
+    return _checked(name, sets)
+
+
+def default_features() -> str:
+    """Return the source of features that suits most images on this server."""
+    return OBJECTS if is_available() else APPEARANCE
 
 
 def check_features(name: str, info: ValidationInfo) -> str:

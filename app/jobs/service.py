@@ -17,9 +17,11 @@ from app.jobs.models import Job
 
 LEARN_TASK = "likewise.learn"
 DRY_RUN_TASK = "likewise.dry_run"
-LEARN, DRY_RUN = "learn", "dry_run"
+CHOOSE_TASK = "likewise.choose"
+# CHOOSE: the images that a campaign asks about are chosen.
+LEARN, DRY_RUN, CHOOSE = "learn", "dry_run", "choose"
 # The Celery task for each kind of job.
-TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK}
+TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK, CHOOSE: CHOOSE_TASK}
 
 
 def request_job(

@@ -6,6 +6,8 @@ from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.models import Campaign
 from app.kinds import kind_of
 from app.recruitment.costs import FAIR_HOURLY_CENTS, LEAST_HOURLY_CENTS
+from app.strategies import get_strategy
+from app.strategies.base import features_named
 
 if TYPE_CHECKING:
     from app.planning.service import Plan
@@ -15,7 +17,18 @@ LONG_MINUTES = 45.0
 
 def warnings_of(campaign: Campaign, plan: "Plan") -> list[str]:
     """Return one warning for each part of the plan that is likely to cause problems."""
-    return [*_of_quality(campaign, plan), *_of_pay(campaign, plan)]
+    return [*_of_part(campaign), *_of_quality(campaign, plan), *_of_pay(campaign, plan)]
+
+
+def _of_part(campaign: Campaign) -> list[str]:
+    strategy = get_strategy(campaign.strategy)
+    if not campaign.ask_about or features_named(strategy, campaign.settings) is not None:
+        return []
+    others = "Choose features in its settings" if strategy.features_setting else "Choose another"
+    return [
+        f"Images that nobody is asked about get no meaningful place, because the strategy "
+        f"{strategy.title} does not use features here. {others}, or ask about all images."
+    ]
 
 
 def _of_quality(campaign: Campaign, plan: "Plan") -> list[str]:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from app.campaigns.annotation_settings import annotation_of
+from app.campaigns.asking import n_asked
 from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import InvalidInput
@@ -64,10 +65,11 @@ def read_images(session: Session, campaign: Campaign) -> ImageTable:
 
 
 def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -> ImageTable:
-    """Return n images, the same ones each time, or all images if there are no more than n. If a
+    """Return n images, the same ones each time, or as many as the campaign asks about if these are
+    fewer. If a
     crowd votes on an attribute's value (`by` of `make_crowd`), the sample contains some images with
     this value, even if it is rare."""
-    among = n_of(session, campaign)
+    among, n = n_of(session, campaign), min(n, n_asked(session, campaign))
     if among <= n:
         return read_images(session, campaign)
     order = np.random.default_rng(campaign.seed).permutation(among)

@@ -56,7 +56,7 @@ def read_options(
             )
             for strategy in all_strategies()
         ],
-        campaign=form_schema(),
+        campaign=with_sets(form_schema(), sets),
         annotation=AnnotationSettings.model_json_schema(),
         plan=PlanSettings.model_json_schema(),
     )

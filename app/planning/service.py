@@ -9,12 +9,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
+from app.campaigns.asking import n_asked
 from app.campaigns.models import Campaign
 from app.campaigns.plan_settings import PlanSettings
 from app.campaigns.service import get_campaign
 from app.collections.models import Image
 from app.core.errors import Conflict, InvalidInput
-from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import DRY_RUN, active_job, request_job
 from app.kinds import kind_of
@@ -128,7 +128,7 @@ def design_of(campaign: Campaign) -> Design:
 def _asked(session: Session, campaign: Campaign) -> dict[str, Any]:
     return {
         "design": _as_asked(design_of(campaign)),
-        "n_images": n_of(session, campaign),
+        "n_images": n_asked(session, campaign),
         "collection": str(campaign.collection_id),
     }
 

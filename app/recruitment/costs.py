@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Answer
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
+from app.campaigns.asking import n_asked
 from app.campaigns.models import Campaign
 from app.campaigns.plan_settings import PlanSettings
-from app.features.reading import n_of
 from app.kinds import kind_of
 from app.recruitment.channel import Cost
 from app.recruitment.channels.paid import Paid
@@ -208,7 +208,7 @@ def costs_of(effort: Effort, reward_cents: int, plan: PlanSettings) -> Costs:
 def effort_for(session: Session, campaign: Campaign, seconds: float) -> Effort:
     """Return the work of the whole budget if a grid takes `seconds`."""
     # A strategy may ask about some of the images only.
-    n_images, asked = n_of(session, campaign), campaign.settings.get("n_annotated")
+    n_images, asked = n_asked(session, campaign), campaign.settings.get("n_annotated")
     return effort_of(
         answers=campaign.budget,
         answers_per_grid=campaign.answers_per_grid,
@@ -268,7 +268,7 @@ def wanted_of(session: Session, campaign: Campaign) -> Wanted:
         answers_per_grid=campaign.answers_per_grid,
         grids_per_assignment=campaign.grids_per_assignment,
         grid_size=campaign.grid_size,
-        n_images=campaign.n_images or 0,
+        n_images=n_asked(session, campaign),
         annotation=annotation_of(campaign.annotation),
         seconds_per_grid=seconds_per_grid(session, campaign, plan)[0],
     )

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns import hooks
+from app.campaigns.asking import is_chosen
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import locked
@@ -156,6 +157,11 @@ def problems_before_opening(session: Session, recruitment: Recruitment) -> list[
     campaign = session.get_one(Campaign, recruitment.campaign_id)
     if campaign.state != "running":
         problems.append(f"The campaign is {campaign.state}. It must be running to recruit people.")
+    elif not is_chosen(session, campaign):
+        problems.append(
+            "The images to ask about are still being chosen, so people would wait. Recruit people "
+            "when this is done."
+        )
     environment = _environment(session, recruitment)
     if not get_settings().base_url.startswith("https://") and environment != "custom":
         problems.append(

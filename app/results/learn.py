@@ -36,6 +36,7 @@ from app.strategies import (
     labels,
     memberships,
 )
+from app.strategies.asking import next_grids
 from app.strategies.base import features_named
 from learning.alignment import turned_onto
 from learning.queries import grid_locality
@@ -164,7 +165,7 @@ def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel
     batches = []
     has_similarity = learned.labels is None
     for number, n in given.wanted if campaign.state != "finished" else []:
-        grids = learned.select_grids(n, number)
+        grids = next_grids(learned, data, n, number)
         # Votes are requested for images regardless of their similarity.
         locality = grid_locality(grids.images, learned.embedding) if has_similarity else None
         batches.append(Batch(number, grids, data.n_full, locality))
@@ -195,6 +196,7 @@ def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel
         notes=learned.notes,
         enough=learned.enough is not None,
         settings=campaign.settings,
+        ask_about=campaign.ask_about,
     )
 
 

@@ -1,6 +1,7 @@
 """Monitors a campaign: pace, cost, when it will end, and what needs attention."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -14,6 +15,7 @@ from app.annotation.models import Annotator, Answer, Remark
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.plan_settings import PlanSettings
 from app.jobs.models import Job
+from app.jobs.service import CHOOSE
 from app.kinds import kind_of
 from app.recruitment.costs import costs_of, effort_for
 from app.recruitment.report import spending_of
@@ -75,8 +77,11 @@ class Monitor:
     alerts: list[Alert]
 
 
-def read_monitor(session: Session, campaign: Campaign, job: Job | None, now: datetime) -> Monitor:
-    """Return all of this, from a limited part of the answers; `job` is the newest learning job."""
+def read_monitor(
+    session: Session, campaign: Campaign, jobs: Sequence[Job | None], now: datetime
+) -> Monitor:
+    """Return all of this, from a limited part of the answers. jobs: the newest learning job, and
+    the one that chooses images, if there are such jobs."""
     last = _last_answer(session, campaign)
     costs = _costs(session, campaign)
     return Monitor(
@@ -87,7 +92,7 @@ def read_monitor(session: Session, campaign: Campaign, job: Job | None, now: dat
         spent_cents=costs.spent_cents,
         projected_cents=costs.projected_cents,
         ends_at=_ends_at(session, campaign, now),
-        alerts=_alerts(session, campaign, job, last, now),
+        alerts=_alerts(session, campaign, jobs, last, now),
     )
 
 
@@ -218,25 +223,31 @@ def _ends_at(session: Session, campaign: Campaign, now: datetime) -> datetime | 
 
 
 def _alerts(
-    session: Session, campaign: Campaign, job: Job | None, last: datetime | None, now: datetime
+    session: Session,
+    campaign: Campaign,
+    jobs: Sequence[Job | None],
+    last: datetime | None,
+    now: datetime,
 ) -> list[Alert]:
     return [
-        *_of_job(job, now),
+        *(alert for job in jobs if job is not None for alert in _of_job(job, now)),
         *_of_people(session, campaign),
         *_of_the_end(session, campaign),
         *(_of_the_last_grids(session, campaign, now) or _of_pace(campaign, last, now)),
     ]
 
 
-def _of_job(job: Job | None, now: datetime) -> list[Alert]:
-    if job is None:
-        return []
+def _of_job(job: Job, now: datetime) -> list[Alert]:
+    if job.state == "failed" and job.kind == CHOOSE:
+        text = (
+            "The images to ask about could not be chosen, so nobody can answer yet. Retry it below."
+        )
+        return [Alert("error", "choice_failed", text)]
     if job.state == "failed":
         return [Alert("error", "job_failed", "The last learning job failed. Retry it below.")]
     if job.state == "queued" and now - job.created_at > NO_WORKER:
-        text = (
-            "A learning job is waiting, but no worker has taken it. Check that a worker is running."
-        )
+        what = "The choice of images" if job.kind == CHOOSE else "A learning job"
+        text = f"{what} is waiting, but no worker has taken it. Check that a worker is running."
         return [Alert("error", "no_worker", text)]
     return []
 

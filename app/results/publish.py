@@ -36,6 +36,7 @@ class TrainedModel:
     insight:      what the requester sees about attributes and annotators
     notes:        for the next fit
     clusters:     those that the model itself learned
+    ask_about:    number of images that the campaign asked about; 0 for all
     enough:       whether the campaign may end before its last round, under these settings
     """
 
@@ -52,6 +53,7 @@ class TrainedModel:
     clusters: OwnClusters | None = None
     enough: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    ask_about: int = 0
 
 
 def publish_model(
@@ -115,7 +117,9 @@ def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> 
     """Tell whether the campaign may end: not if more was requested, images were added, or an
     annotator was left out while the model was fitted."""
     is_current = (
-        trained.settings == campaign.settings and len(trained.embedding) == campaign.n_images
+        trained.settings == campaign.settings
+        and trained.ask_about == campaign.ask_about
+        and len(trained.embedding) == campaign.n_images
     )
     return trained.enough and trained.n_full > 0 and is_current and not is_outdated
 

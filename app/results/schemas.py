@@ -11,7 +11,7 @@ from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.settings import get_settings
 from app.jobs.models import Job
-from app.jobs.service import LEARN
+from app.jobs.service import CHOOSE, LEARN
 from app.results.class_labels import tells_class_labels
 from app.results.evidence import Counts
 from app.results.insight import finds_no_agreement, tells_attributes
@@ -58,7 +58,7 @@ class JobOut(BaseModel):
             max_attempts=get_settings().job_max_attempts,
             progress=job.progress,
             error=job.error,
-            can_retry=job.kind == LEARN and job.state == "failed",
+            can_retry=job.kind in (LEARN, CHOOSE) and job.state == "failed",
             created_at=job.created_at,
             finished_at=job.finished_at,
         )
@@ -157,6 +157,9 @@ class MonitorOut(BaseModel):
 
 
 class ProgressOut(BaseModel):
+    """A campaign's progress. `asked_images` of `images` may be shown to annotators; `choosing`: the
+    job that chooses them, until they are chosen; null otherwise."""
+
     id: UUID
     state: str
     answers: int
@@ -174,10 +177,13 @@ class ProgressOut(BaseModel):
     outlook: OutlookOut
     focus_images: list[int] | None
     new_images: int
+    images: int
+    asked_images: int
+    choosing: JobOut | None
 
     @classmethod
     def of(cls, progress: Progress) -> "ProgressOut":
-        campaign, job = progress.campaign, progress.job
+        campaign, job, choosing = progress.campaign, progress.job, progress.choosing
         return cls(
             id=campaign.id,
             state=campaign.state,
@@ -205,6 +211,9 @@ class ProgressOut(BaseModel):
             monitor=MonitorOut.of(progress.monitor),
             outlook=OutlookOut(answers=MORE, **vars(progress.outlook)),
             new_images=progress.n_new_images,
+            images=progress.n_images,
+            asked_images=progress.n_asked,
+            choosing=None if choosing is None else JobOut.of(choosing),
             focus_images=campaign.settings.get("focus_images"),
         )
 

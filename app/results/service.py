@@ -9,9 +9,11 @@ from sqlalchemy.orm import Session
 from app.annotation.leases import count_live_leases
 from app.annotation.models import Annotator
 from app.campaigns import hooks
+from app.campaigns.asking import choosing_job, n_asked
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Round
 from app.collections.models import Collection, Image
 from app.core.errors import NotFound
+from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import latest_job
 from app.results.models import EmbeddedImage, Model
@@ -32,6 +34,9 @@ class Progress:
     outlook: Outlook
     n_annotators: int
     n_new_images: int
+    n_images: int
+    n_asked: int
+    choosing: Job | None
 
 
 def read_progress(session: Session, campaign: Campaign) -> Progress:
@@ -45,6 +50,7 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
     last_of_round = {model.round_number: model for model in models}
     collection = session.get_one(Collection, campaign.collection_id)
     job = latest_job(session, campaign.id)
+    choosing = choosing_job(session, campaign)
     people = select(func.count()).where(Annotator.campaign_id == campaign.id)
     return Progress(
         campaign=campaign,
@@ -55,9 +61,12 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
         outlook=outlook(
             [Known(model.n_answers, model.metrics) for model in last_of_round.values()]
         ),
+        n_images=n_of(session, campaign),
+        n_asked=n_asked(session, campaign),
+        choosing=choosing,
         job=job,
         live_leases=count_live_leases(session, campaign),
-        monitor=read_monitor(session, campaign, job, datetime.now(UTC)),
+        monitor=read_monitor(session, campaign, [choosing, job], datetime.now(UTC)),
     )
 
 

@@ -45,6 +45,7 @@ class LearningData:
     n_groups: maximum number of groups (bins) in an answer, or number of classes.
     ballot: how votes are written as group numbers, if answers are votes.
     seed: the campaign's seed.
+    asked: (M,) the images that the campaign asks about, ascending; None for all of them.
     """
 
     rounds: list[Groupings]
@@ -60,6 +61,7 @@ class LearningData:
     purposes: list[str | None] = field(default_factory=list)
     features: NDArray[np.floating[Any]] | None = None
     ballot: Ballot | None = None
+    asked: NDArray[np.int64] | None = None
 
     @property
     def newest_round(self) -> int:
@@ -69,6 +71,11 @@ class LearningData:
     @property
     def all_answers(self) -> Groupings:
         return Groupings.concatenate(self.rounds)
+
+    @property
+    def candidates(self) -> NDArray[np.int64]:
+        """Return (M,) the images that grids may show, ascending."""
+        return np.arange(self.n_images) if self.asked is None else self.asked
 
 
 @dataclass(frozen=True)

@@ -48,14 +48,15 @@ class ClassResult:
     has_classifier: bool
     voters: list[dict[str, Any]]
 
-    def metrics(self, grid_size: int) -> dict[str, float]:
+    def metrics(self, grid_size: int, candidates: NDArray[np.int64]) -> dict[str, float]:
         """Return metrics of the labels, with the same meaning as those of yes and no
-        (app/strategies/votes_insight.py). `expected_balanced` is the mean over classes."""
+        (app/strategies/votes_insight.py). `expected_balanced` is the mean over classes.
+        candidates: (M,) images that the next grids may show."""
         labels = self.labels
         return {
             "expected_right": labels.expected_right(),
             "expected_balanced": _mean(labels.expected_by_class(), labels.expected_right()),
-            "gain_of_next_grid": gain_of_grid(self.gain, grid_size),
+            "gain_of_next_grid": gain_of_grid(self.gain[candidates], grid_size),
             "votes_per_image": float(labels.answers.mean()),
             "contested": float((labels.sureness < SURE).sum()),
             **self._classifier_scores(),

@@ -82,7 +82,7 @@ class NeuCrowdStrategy:
         aggregated = {method: aggregate(votes, method) for method in METHODS}
         labels = _labels(model, aggregated, votes, counts_of(data.all_answers))
         gain = _gain(model, labels, chosen)
-        metrics = metrics_of(model, labels, gain, data.grid_size)
+        metrics = metrics_of(model, labels, gain[data.candidates], data.grid_size)
         enough = _enough(model, labels, metrics, chosen)
         return Learned(
             embedding=np.asarray(model.embedding_, np.float64),
@@ -102,7 +102,7 @@ class NeuCrowdStrategy:
 def _class_model(data: LearningData, settings: NeuCrowdSettings, result: ClassResult) -> Learned:
     """Return the model of a campaign whose annotators choose from classes."""
     gain = _asked_often(result.gain, result.labels, settings)
-    metrics = result.metrics(data.grid_size)
+    metrics = result.metrics(data.grid_size, data.candidates)
     enough = class_votes.enough(result, metrics, settings.target)
     if enough is None:
         enough = _no_more_gain(result.has_classifier, result.labels, metrics, settings)
@@ -154,8 +154,11 @@ def _selecting(
 ) -> Callable[[int, int], NextGrids]:
     def select(n: int, number: int) -> NextGrids:
         rng = np.random.default_rng([data.seed, number])
-        grids = queries.telling_selections(gain, n, data.grid_size, rng, settings.random_share)
-        return NextGrids.of_purpose(grids, "uncertain")
+        candidates = data.candidates
+        grids = queries.telling_selections(
+            gain[candidates], n, data.grid_size, rng, settings.random_share
+        )
+        return NextGrids.of_purpose(candidates[grids], "uncertain")
 
     return select
 

@@ -173,7 +173,9 @@ def _next_grids(
 ) -> NextGrids:
     """Return n grids for round `number` in the shares of the settings."""
     size = data.grid_size
-    subset = _subset(settings, data.n_images, size, data.seed)
+    # As in the first round, these are some of the images that the campaign asks about.
+    candidates = data.candidates
+    subset = candidates[_subset(settings, len(candidates), size, data.seed)]
     rng = np.random.default_rng([data.seed, number])
     begun = np.empty((0, size), np.int64) if data.begun is None else data.begun
     asked = AskedGrids(begun, data.n_images)

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from likewise.client.objects import (
     Model,
     Neighbour,
     Progress,
+    Suggestion,
     read,
 )
 from likewise.client.transport import Transport
@@ -56,6 +57,18 @@ class Campaign(CampaignAlignments):
 
     def admit_new_images(self) -> Progress:
         return self._act("admit")
+
+    def ask_about(self, images: Iterable[int]) -> int:
+        """Ask about more images, by their positions, in a campaign that asks about a part of them.
+        Returns how many it did not ask about before."""
+        body = {"images": list(images)}
+        return int(self._transport.post(f"{self._path}/asked-images", body)["added"])
+
+    def suggested_images(self, limit: int = 24) -> list[Suggestion]:
+        """Return images that the campaign does not ask about, those that the newest model is least
+        certain of first; none if the model does not say how certain it is."""
+        reply = self._transport.get(f"{self._path}/suggested-images", limit=limit)
+        return [read(Suggestion, data) for data in reply["images"]]
 
     def _act(self, action: str) -> Progress:
         return Progress.of(self._transport.post(f"{self._path}/actions/{action}"))

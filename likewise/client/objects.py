@@ -175,6 +175,17 @@ class Membership:
 
 
 @dataclass(frozen=True)
+class Suggestion:
+    """An image that a campaign does not ask about. certainty: the probability of its label or
+    cluster in the newest model."""
+
+    image: int
+    filename: str
+    url: str
+    certainty: float
+
+
+@dataclass(frozen=True)
 class Label:
     """An image of a select campaign with its label and its probabilities of yes.
 

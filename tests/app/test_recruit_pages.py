@@ -326,7 +326,7 @@ def test_the_monitor_tells_money_in_the_currency_that_was_spent(
     with transaction() as session:
         session.get_one(Recruitment, recruitment.id).state = "open"
     with transaction() as session:
-        monitor = read_monitor(session, reloaded(campaign.id), None, payment.created_at)
+        monitor = read_monitor(session, reloaded(campaign.id), [], payment.created_at)
     assert (monitor.currency, monitor.spent_cents) == ("USD", 60)
 
 

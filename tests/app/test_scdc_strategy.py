@@ -274,6 +274,9 @@ class Direct(Transport):
         parameters = {name: value for name, value in query.items() if value is not None}
         return self.client.get(f"/api/v1{path}", params=parameters).json()
 
+    def post(self, path: str, body: Any = None, **options: Any) -> Any:
+        return self.client.post(f"/api/v1{path}", json=body).json()
+
 
 def check_client(client: TestClient, campaign: Campaign) -> None:
     fields = {"id": str(campaign.id), "name": "", "collection_id": "", "annotator_link": ""}

@@ -20,7 +20,7 @@ from app.annotation.models import (
     QuestionnaireReply,
     Remark,
 )
-from app.campaigns.models import Campaign, Grid
+from app.campaigns.models import AskedImage, Campaign, Grid
 from app.campaigns.sharing import share_campaign
 from app.collections.models import CollectionImport, ImportProblem
 from app.core.database import transaction
@@ -66,6 +66,8 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
         keep_reply(
             session, IdempotentRequest(owner.id, "POST /x", "key-of-a-test", "0" * 64), reply
         )
+        added(session, AskedImage(campaign_id=campaign.id, position=0, origin="chosen"))
+        session.get_one(Campaign, campaign.id).ask_about = 1
         _answered(session, campaign)
         a_model(session, campaign)
         _imported(session, campaign)

@@ -165,6 +165,7 @@ CLOSED: dict[str, str] = {
         [
             "account.role",
             "api_token.scope",
+            "asked_image.origin",
             "assignment.channel",
             "assignment.state",
             "answer.state",
@@ -268,6 +269,7 @@ CLOSED: dict[str, str] = {
             "round.contents",
             "questionnaire_reply.screened_out_by",
             "campaign.settings",
+            "campaign.ask_by",
         ],
         NUMBERS,
     ),

@@ -40,6 +40,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "/people/forget": {},
         "focus": {"attribute": None},
+        "asked-images": {"images": [0]},
         "annotation": {"thanks": "x"},
         "/clusterings": {"n_clusters": 3},
         "/merge": {"clusters": [0, 1]},

@@ -1,7 +1,11 @@
 /** Words for background jobs: trainings and dry runs. */
 import type { Job } from '../../api/types';
 
-const KINDS: Record<string, string> = { learn: 'Training', dry_run: 'Dry run' };
+const KINDS: Record<string, string> = {
+  learn: 'Training',
+  dry_run: 'Dry run',
+  choose: 'Choice of images',
+};
 const STATES: Record<string, string> = {
   queued: 'waits',
   running: 'runs',

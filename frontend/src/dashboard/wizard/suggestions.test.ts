@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Collection, Options } from '../../api/types';
-import { beginWith, suggestedBudget } from './suggestions';
+import { beginWith, suggestedBudget, suggestedPart } from './suggestions';
 
 const options = {
   kinds: {
@@ -16,6 +16,12 @@ const options = {
 const of = (n: number) => ({ id: 'c', name: 'Birds', n_images: n }) as Collection;
 
 describe('what a campaign begins with', () => {
+  it('suggests a part of the images of at least one grid and a few hundred', () => {
+    expect(suggestedPart(50_000, 24)).toBe(400);
+    expect(suggestedPart(240, 10)).toBe(48);
+    expect(suggestedPart(30, 24)).toBe(24);
+  });
+
   it('is a round budget that shows each image often enough', () => {
     expect(suggestedBudget(100, 24)).toBe(70);
     expect(suggestedBudget(300, 20)).toBe(240);

@@ -11,6 +11,11 @@ export function suggestedBudget(images: number, gridSize: number, views = VIEWS)
   return Math.max(10, Math.ceil(answers / unit) * unit);
 }
 
+/** How many images of a large collection to ask about. */
+export function suggestedPart(images: number, gridSize: number): number {
+  return Math.max(gridSize, Math.min(400, Math.round(images / 5)));
+}
+
 /** The body of POST /api/v1/campaigns for a kind of task, in a size that fits the collection. */
 export function beginWith(collection: Collection, kind: string, options: Options) {
   const sizes = options.kinds[kind];
