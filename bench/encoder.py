@@ -61,11 +61,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     data: Path = parser.parse_args().data
-    encoder = Encoder.load(_weights(), "cpu")
+    encoder = Encoder.load(weights(), "cpu")
     scenes, kinds = _scenes(data / "labelme_crowd")
     faces, values = _faces(data / "cmu_faces")
     milliseconds, memory = _cost(encoder, scenes)
-    sources = _sources(encoder)
+    sources = sources(encoder)
     columns = {name: (compute(scenes), compute(faces)) for name, compute in sources.items()}
     lines = [_line("kind of scene", kinds, [of_scenes for of_scenes, _ in columns.values()])]
     of_faces = [table for _, table in columns.values()]
@@ -80,7 +80,7 @@ def main() -> None:
     publish("encoder.md", head + "".join(lines))
 
 
-def _weights() -> Path:
+def weights() -> Path:
     source = packaged_file()
     if source is None:
         raise SystemExit("the package with the encoder's weights is not installed")
@@ -89,7 +89,7 @@ def _weights() -> Path:
     return target
 
 
-def _sources(encoder: Encoder) -> dict[str, Callable[[Images], Table]]:
+def sources(encoder: Encoder) -> dict[str, Callable[[Images], Table]]:
     def objects(images: Images) -> Table:
         features = encoder.encode(images)
         return UnitComponents(COMPONENTS).fit_transform(features)

@@ -11,7 +11,7 @@ import csv
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from threadpoolctl import threadpool_limits
 
+from bench.encoder import sources as encoder_sources
+from bench.encoder import weights
 from bench.harness.command import parsed, parts_parser
 from bench.harness.paths import BENCHMARKS
 from bench.harness.store import RowFile
@@ -28,6 +30,7 @@ from demo import EMOJI_FOLDER
 from learning.appearance import appearance_features
 from learning.arrays import BoolArray, FloatArray
 from learning.cen import ContextEmbeddingNetwork
+from learning.encoder import Encoder
 from learning.feature_alignment import FeatureAlignment
 from learning.feature_alignment.ceiling import split_half
 from learning.feature_alignment.folds import only_images
@@ -43,10 +46,18 @@ N_GRIDS, GRID_SIZE, N_ANNOTATORS, NOISE = 300, 24, 30, 0.1
 N_SEEDS = 3
 SPEED_ROWS = 100_000
 Pictures = list[NDArray[np.uint8]]
+
+
+def _objects(pictures: Pictures) -> FloatArray:
+    features = encoder_sources(Encoder.load(weights()))["objects"](pictures)
+    return np.asarray(features, np.float64)
+
+
 # Sources computed from images; a new one is a line here.
 SOURCES: dict[str, Callable[[Pictures], FloatArray]] = {
     "appearance": appearance_features,
-    "pixels": pixel_components,
+    "components": pixel_components,
+    "objects": _objects,
 }
 STORED = RowFile(BENCHMARKS / "features.json", ("data", "source", "seed"), digits=4)
 PLANTED = ("projections", "all columns", "three columns")
@@ -121,16 +132,15 @@ def simulated_people(
 
 def faces(folder: Path, seed: int) -> World:
     rows = _read(folder / "cmu_faces/items.csv")
-    pictures = [_picture(folder / f"cmu_faces/images/{row['name']}.png") for row in rows]
+    paths = tuple(folder / f"cmu_faces/images/{row['name']}.png" for row in rows)
     sets = {"pca20": np.load(folder / "cmu_faces/pca20.npy").astype(np.float64)}
-    sets |= {name: make(pictures) for name, make in SOURCES.items()}
+    sets |= _computed(paths)
     return simulated_people({k: [row[k] for row in rows] for k in ("pose", "eyes")}, sets, seed)
 
 
 def emoji(seed: int) -> World:
     rows = _read(EMOJI_FOLDER / "attributes.csv")
-    pictures = [_picture(EMOJI_FOLDER / row["filename"]) for row in rows]
-    sets = {name: make(pictures) for name, make in SOURCES.items()}
+    sets = _computed(tuple(EMOJI_FOLDER / row["filename"] for row in rows))
     columns = {k: [row[k] for row in rows] for k in ("category", "colour", "mood")}
     return simulated_people(columns, sets, seed)
 
@@ -139,10 +149,10 @@ def labelme(folder: Path, seed: int) -> World:
     """Labels of real people as groupings; three in ten grids are held out."""
     answers = load("labelme", folder).groupings
     items = sorted({row["item"] for row in _read(folder / "labelme_crowd/answers_train.csv")})
-    pictures = [_picture(folder / f"labelme_crowd/thumbs_train/{item}.jpg") for item in items]
+    paths = tuple(folder / f"labelme_crowd/thumbs_train/{item}.jpg" for item in items)
     vgg = np.load(folder / "labelme_crowd/vgg_avg_train.npy").astype(np.float64)
     sets = {"vgg": vgg[[int(item) for item in items]]}
-    sets |= {name: make(pictures) for name, make in SOURCES.items()}
+    sets |= _computed(paths)
     sets["noise"] = np.random.default_rng([seed, 9]).normal(size=(len(items), 20))
     train, test = answers.split(0.3, seed)
     held: BoolArray = np.random.default_rng(seed).random(answers.n_images) < 0.5
@@ -232,6 +242,13 @@ def speed(seed: int) -> Row:
         began = time.perf_counter()
         model.places(rows)
         return {"data": "speed", "seed": seed, "seconds": time.perf_counter() - began}
+
+
+@cache
+def _computed(paths: tuple[Path, ...]) -> dict[str, FloatArray]:
+    """Features of every source, computed once for all seeds."""
+    pictures = [_picture(path) for path in paths]
+    return {name: make(pictures) for name, make in SOURCES.items()}
 
 
 def _read(path: Path) -> list[dict[str, str]]:

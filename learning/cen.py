@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from learning.alignment import column_signs, matching_columns
 from learning.arrays import (
@@ -107,6 +107,8 @@ class ContextEmbeddingNetwork(Estimator):
         groupings: Groupings,
         init: ContextEmbeddingNetwork | None = None,
         progress: Progress | None = None,
+        features: ArrayLike | None = None,
+        known: ArrayLike | None = None,
     ) -> Self:
         """Learn from all answers. `progress` is called with (steps done, steps, metrics).
 
@@ -115,8 +117,13 @@ class ContextEmbeddingNetwork(Estimator):
         of them. The fit itself starts from scratch: continuing from an earlier model could
         lose an attribute or keep a worse structure.
 
-        Raises ValueError for an invalid parameter, answers without an informative pair, or an
-        `init` that does not match.
+        features: (N, F) of the images; known: (N,) bool, images that have them, by default all.
+        If they predict which held-out images are put together, they place the images that no
+        answer shows, and improve the predictions about the others as far as held-out answers
+        support it (`learning.feature_alignment.unseen`). Otherwise everything is as without.
+
+        Raises ValueError for an invalid parameter, answers without an informative pair, features
+        that do not match, or an `init` that does not match.
         """
         check_parameters(self)
         if not groupings.informative_grids().any():
@@ -138,6 +145,9 @@ class ContextEmbeddingNetwork(Estimator):
                 pick_device(self.device),
                 progress,
             )
+            if features is not None:
+                seed = 0 if self.random_state is None else self.random_state
+                engine = self._with_features(engine, groupings, features, known, seed)
             self._keep(engine)
             probability = self.attribute_probability(groupings)
         self.attribute_share_ = probability.mean(axis=0)
@@ -145,6 +155,19 @@ class ContextEmbeddingNetwork(Estimator):
         if init is not None:
             self._align(init, groupings)
         return self
+
+    def _with_features(
+        self,
+        engine: CrowdEngine,
+        groupings: Groupings,
+        features: ArrayLike,
+        known: ArrayLike | None,
+        seed: int,
+    ) -> CrowdEngine:
+        # Imported here: only campaigns with features need it.
+        from learning.feature_alignment.unseen import with_features
+
+        return engine.with_model(with_features(engine.model, groupings, features, known, seed))
 
     def _settings(self) -> Settings:
         wide = min(max(self.n_dimensions, MIN_POOLED_DIMENSIONS), MAX_POOLED_DIMENSIONS)
