@@ -65,8 +65,8 @@ def main() -> None:
     scenes, kinds = _scenes(data / "labelme_crowd")
     faces, values = _faces(data / "cmu_faces")
     milliseconds, memory = _cost(encoder, scenes)
-    sources = sources(encoder)
-    columns = {name: (compute(scenes), compute(faces)) for name, compute in sources.items()}
+    named = sources(encoder)
+    columns = {name: (compute(scenes), compute(faces)) for name, compute in named.items()}
     lines = [_line("kind of scene", kinds, [of_scenes for of_scenes, _ in columns.values()])]
     of_faces = [table for _, table in columns.values()]
     lines.append(_line("person", values["person"], of_faces))
@@ -74,8 +74,8 @@ def main() -> None:
         lines.append(_line(name, values[name], of_faces, values["person"]))
     head = HEAD.format(
         timed=TIMED, ms=milliseconds, long=LONG, memory=memory, k=NEIGHBOURS,
-        components=COMPONENTS, names=" | ".join(f"`{name}`" for name in sources),
-        dashes="|".join("---" for _ in sources),
+        components=COMPONENTS, names=" | ".join(f"`{name}`" for name in named),
+        dashes="|".join("---" for _ in named),
     )  # fmt: skip
     publish("encoder.md", head + "".join(lines))
 

@@ -75,6 +75,8 @@ class ContextEmbeddingNetwork(Estimator):
     annotator_activation_ : (W, K) >= 0; the rest to 1 is about no attribute.
     threshold_ : distance below which two images are predicted to be grouped together.
     held_out_ : results of the comparison on held-out answers, mean log likelihoods of a pair.
+    placed_ : (N,) images that only features place.
+    combines_features_ : whether features also improve predictions about the other images.
     """
 
     def __init__(
@@ -101,6 +103,8 @@ class ContextEmbeddingNetwork(Estimator):
     annotator_activation_: FloatArray
     threshold_: float
     held_out_: dict[str, float]
+    placed_: BoolArray
+    combines_features_: bool
 
     def fit(
         self,
@@ -351,6 +355,9 @@ class ContextEmbeddingNetwork(Estimator):
         self.annotator_activation_ = engine.annotator_activation
         self.attribute_confidence_ = engine.confidence()
         self.held_out_ = engine.model.trace
+        self.placed_ = ~engine.answered()
+        prior = engine.model.prior
+        self.combines_features_ = prior is not None and prior.improves
         # P(same) = 1/2 after calibration on held-out answers.
         self.threshold_ = float(np.log(2.0))
 

@@ -40,7 +40,7 @@ class CrowdEngine:
         """number: (A,) number of each attribute; sign: (K,) -1 for columns that are reversed."""
         self.model, self.k, self.number, self.sign = model, k, number, sign
         self.pooled = model.shown_pooled
-        layout = lay_out(self._positions()[self._answered()], self._owner(), number, k)
+        layout = lay_out(self._positions()[self.answered()], self._owner(), number, k)
         self.layout = Layout(layout.turn * sign, layout.attribute)
         self.embedding = self.layout.embedding(self._positions())
         self.embedding_error = self.layout.deviation(self._variance())
@@ -146,6 +146,11 @@ class CrowdEngine:
             result[:, number] = information[:, owner == place].mean(axis=1)
         return result
 
+    def answered(self) -> BoolArray:
+        """(N,) images that features alone did not place."""
+        prior = self.model.prior
+        return np.ones(len(self._positions()), np.bool_) if prior is None else ~prior.unseen.numpy()
+
     def level_of_detail(self) -> FloatArray:
         """(W,) probability of a fine grouping."""
         if not self.shows_attributes:
@@ -241,7 +246,7 @@ class CrowdEngine:
     def _variance(self) -> FloatArray:
         """(N, M) variance of the coordinates that remains after this many answers."""
         if self.shows_attributes:
-            spread = self._positions()[self._answered()].var(axis=0)
+            spread = self._positions()[self.answered()].var(axis=0)
             variance = np.asarray(spread / (1.0 + _array(self.latent.information)))
         else:
             variance = _array(place_variance(self.pooled, self.model.places))
@@ -249,11 +254,6 @@ class CrowdEngine:
         if prior is not None and not prior.is_shown:
             variance[prior.unseen.numpy()] = _array(prior.variance)
         return variance
-
-    def _answered(self) -> BoolArray:
-        """(N,) images that features alone did not place."""
-        prior = self.model.prior
-        return np.ones(len(self._positions()), np.bool_) if prior is None else ~prior.unseen.numpy()
 
     def _preferences(self) -> FloatArray:
         """(W, K) preference of each annotator in an ordinary grid."""

@@ -43,15 +43,20 @@ class FeaturePrior:
         """Whether the positions of `pooled` are the crowd model's."""
         return len(self.variance) == 0
 
+    @property
+    def improves(self) -> bool:
+        """Whether features improve predictions of held-out answers."""
+        return len(self.weights) > 0
+
     def log_odds(self, answers: Answers, crowd: Tensor) -> Tensor:
         """(G, P) from the crowd model's log odds (G, P)."""
         first, second = pair_index(answers.images.shape[1], answers.device)
         unseen = self.unseen[answers.images] & answers.present
         by_features = unseen[:, first] | unseen[:, second]
-        if not len(self.weights) and not by_features.any():
+        if not self.improves and not by_features.any():
             return crowd
         members = [crowd, self.pooled.log_odds(answers), self.map_log_odds(answers)]
-        known = blend.blended(members, self.weights) if len(self.weights) else crowd
+        known = blend.blended(members, self.weights) if self.improves else crowd
         return torch.where(by_features, blend.blended(members, self.unseen_weights), known)
 
     def map_log_odds(self, answers: Answers) -> Tensor:

@@ -50,6 +50,7 @@ def follow_progress(
 def list_jobs(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[JobOut]:
+from app.results.uncertainties import distance_deviations
     """List the trainings and dry runs of a campaign, newest first. Failed ones say why."""
     campaign = get_campaign(session, account, campaign_id)
     rows = paging.rows(session, jobs_of(campaign.id), Job.created_at, Job.id, newest_first=True)
@@ -94,7 +95,8 @@ def nearest_neighbours(
     nearest = neighbours.nearest_neighbours(session, campaign, model, image, k)
     near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, image, near)
-    return NeighboursOut.of(model, image, nearest, evidence)
+    deviations = distance_deviations(session, campaign, model, image, near)
+    return NeighboursOut.of(model, image, nearest, evidence, deviations)
 
 
 @api.get("/neighbours")
@@ -124,7 +126,8 @@ def find_neighbours(
     nearest = neighbours.nearest_neighbours(session, campaign, model, position, k)
     near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, position, near)
-    return NeighboursOut.of(model, position, nearest, evidence)
+    deviations = distance_deviations(session, campaign, model, position, near)
+    return NeighboursOut.of(model, position, nearest, evidence, deviations)
 
 
 @api.get("/models/{version}/insight")

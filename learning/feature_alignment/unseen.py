@@ -42,7 +42,7 @@ _FREE_START = 0.1
 # The inner product of places by the pair map counts twice in its log odds.
 _SCALE = 2.0**0.5
 # Standard errors by which predictions of held-out answers must improve.
-_CLEARLY = 2.0
+_CLEARLY = 3.0
 _EQUAL = (1 / 3, 1 / 3, 1 / 3, 0.0)
 _CPU = torch.device("cpu")
 _LEAST_VARIANCE = 1e-6
