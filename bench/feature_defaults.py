@@ -95,7 +95,7 @@ def votes_of_labelme(folder: Path, is_yes: set[int]) -> tuple[Votes, IntArray]:
     rows = read_table(folder / "labelme_crowd/answers_train.csv")
     items = {item: n for n, item in enumerate(sorted({row["item"] for row in rows}))}
     people = {who: n for n, who in enumerate(sorted({row["worker"] for row in rows}))}
-    votes = np.full((len(items), len(people)), -1, np.int64)
+    votes = np.full((len(items), len(people)), -1, np.int8)
     for row in rows:
         votes[items[row["item"]], people[row["worker"]]] = int(row["label"]) in is_yes
     every = read_table(folder / "labelme_crowd/items.csv")

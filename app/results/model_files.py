@@ -78,7 +78,7 @@ def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     rows = read_map(session, campaign, model)
     buffer = io.BytesIO()
     uncertainty = read_uncertainty(campaign, model)
-    certainty: dict[str, NDArray[Any]] = {}
+    certainty: dict[str, Any] = {}
     if uncertainty is not None:
         certainty = {
             "deviation": uncertainty.deviation[: len(rows)],

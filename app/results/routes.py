@@ -20,6 +20,7 @@ from app.results.insight_schemas import FocusIn, InsightOut
 from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
+from app.results.uncertainties import distance_deviations
 
 api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
@@ -50,7 +51,6 @@ def follow_progress(
 def list_jobs(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[JobOut]:
-from app.results.uncertainties import distance_deviations
     """List the trainings and dry runs of a campaign, newest first. Failed ones say why."""
     campaign = get_campaign(session, account, campaign_id)
     rows = paging.rows(session, jobs_of(campaign.id), Job.created_at, Job.id, newest_first=True)

@@ -36,4 +36,5 @@ def distance_deviations(
     by_position = {number: vector for number, vector in session.execute(query)}
     vectors = np.array([by_position[number] for number in wanted], np.float64)
     of_these = Uncertainty(uncertainty.deviation[wanted], uncertainty.by_features[wanted])
-    return of_these.of_distances(vectors, 0, np.arange(1, len(wanted))).tolist()
+    deviations = of_these.of_distances(vectors, 0, np.arange(1, len(wanted)))
+    return [float(deviation) for deviation in deviations]

@@ -37,7 +37,7 @@ class Uncertainty(StoredArrays):
         variance += self.deviation[centre].astype(np.float64) ** 2
         # Two images in one place are as far apart as their coordinates are uncertain.
         along = np.where(far[:, None] > 0, gaps**2, 1.0) / np.where(far > 0, far**2, 1.0)[:, None]
-        return np.sqrt((along * variance).sum(axis=1))
+        return np.asarray(np.sqrt((along * variance).sum(axis=1)), np.float64)
 
     def _check(self) -> None:
         width = self.deviation.shape[1] if self.deviation.ndim == 2 else 0

@@ -43,6 +43,7 @@ _FREE_START = 0.1
 _SCALE = 2.0**0.5
 # Standard errors by which predictions of held-out answers must improve.
 _CLEARLY = 3.0
+# Weights for pairs with an image that no answer shows: held-out answers do not tell about those.
 _EQUAL = (1 / 3, 1 / 3, 1 / 3, 0.0)
 _CPU = torch.device("cpu")
 _LEAST_VARIANCE = 1e-6
@@ -250,7 +251,7 @@ def _guided(
         places,
         _pair_model(pair_map, alignment),
         trial.weights if trial is not None and improves else torch.zeros(0),
-        trial.weights if trial is not None and improves else torch.tensor(_EQUAL),
+        torch.tensor(_EQUAL),
         torch.as_tensor(unseen),
         variance,
     )
