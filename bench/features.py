@@ -31,12 +31,14 @@ from demo import EMOJI_FOLDER
 from learning.appearance import appearance_features
 from learning.arrays import BoolArray, FloatArray
 from learning.cen import ContextEmbeddingNetwork
+from learning.crowd_engine import CrowdEngine
 from learning.encoder import Encoder
 from learning.feature_alignment import FeatureAlignment
 from learning.feature_alignment.ceiling import split_half
 from learning.feature_alignment.folds import only_images
 from learning.feature_alignment.inputs import Inputs
 from learning.feature_alignment.model import in_grids
+from learning.feature_alignment.unseen import with_features
 from learning.groupings import Groupings
 from learning.metrics import pair_auc
 from learning.pixels import pixel_components
@@ -209,16 +211,20 @@ def measure(data: str, world: World, seed: int, with_campaign: bool = True) -> I
         common["shown"] = _campaign_auc(campaign, world.seen)
         common["without"] = _campaign_auc(campaign, world.unseen)
     for name, features in world.features.items():
-        row = {**common, "source": name, **_aligned(features, world, seed)}
+        row = {**common, "source": name}
+        began = time.process_time()
         if with_campaign:
-            row |= _with_features(campaign, features, world, seed)
-        yield row
+            engine = campaign._engine
+            model, alignment = with_features(engine.model, world.train, features, random_state=seed)
+            row |= _guided(campaign, engine.with_model(model), world)
+        else:
+            alignment = FeatureAlignment(seed).fit(features, world.train)
+        seconds = time.process_time() - began
+        assert alignment is not None
+        yield {**row, **_aligned(alignment, features, world, seed), "seconds": seconds}
 
 
-def _aligned(features: FloatArray, world: World, seed: int) -> Row:
-    began = time.process_time()
-    model = FeatureAlignment(seed).fit(features, world.train)
-    seconds = time.process_time() - began
+def _aligned(model: FeatureAlignment, features: FloatArray, world: World, seed: int) -> Row:
     pairs = world.unseen.pairs()
     inputs = Inputs.fit(features[in_grids(world.train)], seed).transform(features)
     places = model.metric_places(features)
@@ -231,7 +237,6 @@ def _aligned(features: FloatArray, world: World, seed: int) -> Row:
         "rank": model.settings_.rank,
         "hidden": model.settings_.hidden,
         "sparse": float(model.settings_.sparse),
-        "seconds": seconds,
     }
 
 
@@ -240,18 +245,14 @@ def _campaign(seed: int) -> ContextEmbeddingNetwork:
     return ContextEmbeddingNetwork(n_dimensions=8, random_state=seed)
 
 
-def _with_features(
-    campaign: ContextEmbeddingNetwork, features: FloatArray, world: World, seed: int
-) -> Row:
-    """The campaign as if it had been fitted with the features, without fitting the rest again."""
-    began = time.process_time()
+def _guided(campaign: ContextEmbeddingNetwork, engine: CrowdEngine, world: World) -> Row:
+    """The campaign as if it had been fitted with features, without fitting the rest again."""
     model = copy(campaign)
-    model._keep(campaign._with_features(campaign._engine, world.train, features, None, seed))
+    model._keep(engine)
     return {
         "placed": _campaign_auc(model, world.unseen),
         "seen": _campaign_auc(model, world.seen),
         "improves": float(model.combines_features_),
-        "feature_seconds": time.process_time() - began,
     }
 
 
@@ -428,9 +429,10 @@ def main() -> None:
     parser = parts_parser(__doc__, PARTS, N_SEEDS)
     parser.add_argument("--data", type=Path)
     options = parsed(parser, PARTS)
-    for part in options.parts:
-        for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
+    for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
+        for part in options.parts:
             STORED.add(*rows_of(part, options.data, seed))
+            print(f"{part}, seed {seed}", flush=True)
     (BENCHMARKS / "features.md").write_text(report(STORED.rows()))
 
 

@@ -171,7 +171,8 @@ class ContextEmbeddingNetwork(Estimator):
         # Imported here: only campaigns with features need it.
         from learning.feature_alignment.unseen import with_features
 
-        return engine.with_model(with_features(engine.model, groupings, features, known, seed))
+        model, _ = with_features(engine.model, groupings, features, known, seed)
+        return engine.with_model(model)
 
     def _settings(self) -> Settings:
         wide = min(max(self.n_dimensions, MIN_POOLED_DIMENSIONS), MAX_POOLED_DIMENSIONS)

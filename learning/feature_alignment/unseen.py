@@ -85,8 +85,8 @@ def with_features(
     known: ArrayLike | None = None,
     random_state: int = 0,
     progress: Progress | None = None,
-) -> CrowdModel:
-    """The model, with what features (N, F) add to it.
+) -> tuple[CrowdModel, FeatureAlignment | None]:
+    """The model, with what features (N, F) add to it, and their alignment if they vary.
 
     groupings: what the model was fitted to; known: (N,) bool, images that have features. The
     model's `trace` tells `features_used`, `features_auc` (of pairs of held-out images) and
@@ -99,16 +99,16 @@ def with_features(
     trace = {**model.trace, "features_used": 0.0, "features_auc": 0.5}
     unused = replace(model, trace=trace)
     if given.shown.sum() < MIN_IMAGES or not np.ptp(table[given.shown], axis=0).any():
-        return unused
+        return unused, None
     parts = _parts(model)
     alignment = _aligned(given, parts, progress)
     if not alignment.used_:
-        return unused
+        return unused, alignment
     trace |= {"features_used": 1.0, "features_auc": alignment.auc_}
     trial = _Trial.of(model, given, alignment)
     if trial is not None:
         trace |= {"features_gain": trial.gain.gain, "features_gain_error": trial.gain.error}
-    return _guided(replace(model, trace=trace), given, parts, alignment, trial)
+    return _guided(replace(model, trace=trace), given, parts, alignment, trial), alignment
 
 
 def _parts(model: CrowdModel) -> _Parts:
