@@ -92,7 +92,9 @@ def test_a_campaign_places_the_images_that_nobody_was_asked_about(
     # An image's nearest other image is on its side, also if nobody was asked about it.
     nearest = {int(r["image"]): r for r in exported(client, campaign, "neighbours.csv")
                if r["rank"] == "1"}  # fmt: skip
-    right = [_side()[int(nearest[k]["neighbour"])] == _side()[k] for k in np.flatnonzero(new)]
+    right = [
+        _side()[int(nearest[k]["neighbour"])] == _side()[k] for k in np.flatnonzero(new).tolist()
+    ]
     assert np.mean(right) > 0.9
     assert all(float(row["distance_deviation"]) > 0 for row in nearest.values())
     base = f"/api/v1/campaigns/{campaign.id}"
@@ -120,7 +122,7 @@ def test_noise_leaves_the_campaign_as_it_is(
             query = select(EmbeddedImage.vector).join(Model, Model.id == EmbeddedImage.model_id)
             query = query.where(Model.campaign_id == campaign.id).order_by(EmbeddedImage.position)
             vectors.append(np.array(session.scalars(query).all()))
-    assert np.array_equal(*vectors)
+    assert np.array_equal(vectors[0], vectors[1])
     first, second = (
         client.get(f"/api/v1/campaigns/{campaign.id}/models/1/insight").json()
         for campaign in campaigns

@@ -89,8 +89,10 @@ def test_noise_features_change_nothing(seed: int) -> None:
     for some in (seen, new):
         assert np.array_equal(model.pair_distance(some), plain.pair_distance(some), True)
     assert not model.placed_.any()
-    grids = [m.synthesize_grids(4, SIZE, random_state=1, n_candidates=200) for m in (model, plain)]
-    assert np.array_equal(*grids)
+    first, second = (
+        some.synthesize_grids(4, SIZE, random_state=1, n_candidates=200) for some in (model, plain)
+    )
+    assert np.array_equal(first, second)
 
 
 def test_attributes_of_images_never_shown_are_placed() -> None:
