@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ class StrategySettings(BaseModel, extra="forbid"):
     """
 
     before: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def stored(cls, settings: dict[str, Any]) -> Self:
+        """Return the stored settings of a campaign, also of one of an earlier version."""
+        return cls.model_validate({**cls.before, **settings})
 
 
 @dataclass(frozen=True)

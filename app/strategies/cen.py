@@ -123,7 +123,7 @@ class CenStrategy(StartsAtRandom):
     features_setting: ClassVar[str | None] = "features"
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        chosen = CenSettings.model_validate(settings)
+        chosen = CenSettings.stored(settings)
         answers = data.all_answers
         model, notes = _fit(_network(chosen, data.seed), answers, data, progress)
         metrics = _scores(model, answers, data.seed, progress)

@@ -1,6 +1,6 @@
 """Settings of the strategy “Labels by votes”."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -12,6 +12,9 @@ DEFAULT = objects_or("appearance")
 
 
 class NeuCrowdSettings(StrategySettings):
+    # Campaigns of versions without the setting used these.
+    before: ClassVar[dict[str, Any]] = {"features": "appearance"}
+
     features: Annotated[str, AfterValidator(check_features)] = Field(
         default_factory=DEFAULT,
         title="Features",

@@ -1,6 +1,6 @@
 """Settings of the strategy “Semi-crowdsourced clustering”."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -12,6 +12,9 @@ DEFAULT = objects_or("appearance")
 
 
 class ScdcSettings(StrategySettings):
+    # Campaigns of versions without the setting used these.
+    before: ClassVar[dict[str, Any]] = {"features": "appearance"}
+
     features: Annotated[str, AfterValidator(check_features)] = Field(
         default_factory=DEFAULT,
         title="Features",
