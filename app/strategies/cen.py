@@ -122,6 +122,11 @@ class CenStrategy(StartsAtRandom):
     default_rounds: ClassVar[int] = 2
     features_setting: ClassVar[str | None] = "features"
 
+    def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
+        """Return settings without features. They would double the time, and all images would have
+        to be encoded for a simulation of some."""
+        return {**settings, "features": NOTHING}
+
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
         chosen = CenSettings.stored(settings)
         answers = data.all_answers
