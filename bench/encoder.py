@@ -61,12 +61,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     data: Path = parser.parse_args().data
-    encoder = Encoder.load(_weights(), "cpu")
+    encoder = Encoder.load(weights(), "cpu")
     scenes, kinds = _scenes(data / "labelme_crowd")
     faces, values = _faces(data / "cmu_faces")
     milliseconds, memory = _cost(encoder, scenes)
-    sources = _sources(encoder)
-    columns = {name: (compute(scenes), compute(faces)) for name, compute in sources.items()}
+    named = sources(encoder)
+    columns = {name: (compute(scenes), compute(faces)) for name, compute in named.items()}
     lines = [_line("kind of scene", kinds, [of_scenes for of_scenes, _ in columns.values()])]
     of_faces = [table for _, table in columns.values()]
     lines.append(_line("person", values["person"], of_faces))
@@ -74,13 +74,13 @@ def main() -> None:
         lines.append(_line(name, values[name], of_faces, values["person"]))
     head = HEAD.format(
         timed=TIMED, ms=milliseconds, long=LONG, memory=memory, k=NEIGHBOURS,
-        components=COMPONENTS, names=" | ".join(f"`{name}`" for name in sources),
-        dashes="|".join("---" for _ in sources),
+        components=COMPONENTS, names=" | ".join(f"`{name}`" for name in named),
+        dashes="|".join("---" for _ in named),
     )  # fmt: skip
     publish("encoder.md", head + "".join(lines))
 
 
-def _weights() -> Path:
+def weights() -> Path:
     source = packaged_file()
     if source is None:
         raise SystemExit("the package with the encoder's weights is not installed")
@@ -89,7 +89,7 @@ def _weights() -> Path:
     return target
 
 
-def _sources(encoder: Encoder) -> dict[str, Callable[[Images], Table]]:
+def sources(encoder: Encoder) -> dict[str, Callable[[Images], Table]]:
     def objects(images: Images) -> Table:
         features = encoder.encode(images)
         return UnitComponents(COMPONENTS).fit_transform(features)

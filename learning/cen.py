@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from learning.alignment import column_signs, matching_columns
 from learning.arrays import (
@@ -75,6 +75,8 @@ class ContextEmbeddingNetwork(Estimator):
     annotator_activation_ : (W, K) >= 0; the rest to 1 is about no attribute.
     threshold_ : distance below which two images are predicted to be grouped together.
     held_out_ : results of the comparison on held-out answers, mean log likelihoods of a pair.
+    placed_ : (N,) images that only features place.
+    combines_features_ : whether features also improve predictions about the other images.
     """
 
     def __init__(
@@ -101,12 +103,16 @@ class ContextEmbeddingNetwork(Estimator):
     annotator_activation_: FloatArray
     threshold_: float
     held_out_: dict[str, float]
+    placed_: BoolArray
+    combines_features_: bool
 
     def fit(
         self,
         groupings: Groupings,
         init: ContextEmbeddingNetwork | None = None,
         progress: Progress | None = None,
+        features: ArrayLike | None = None,
+        known: ArrayLike | None = None,
     ) -> Self:
         """Learn from all answers. `progress` is called with (steps done, steps, metrics).
 
@@ -115,8 +121,13 @@ class ContextEmbeddingNetwork(Estimator):
         of them. The fit itself starts from scratch: continuing from an earlier model could
         lose an attribute or keep a worse structure.
 
-        Raises ValueError for an invalid parameter, answers without an informative pair, or an
-        `init` that does not match.
+        features: (N, F) of the images; known: (N,) bool, images that have them, by default all.
+        If they predict which held-out images are put together, they place the images that no
+        answer shows, and improve the predictions about the others as far as held-out answers
+        support it (`learning.feature_alignment.unseen`). Otherwise everything is as without.
+
+        Raises ValueError for an invalid parameter, answers without an informative pair, features
+        that do not match, or an `init` that does not match.
         """
         check_parameters(self)
         if not groupings.informative_grids().any():
@@ -138,6 +149,9 @@ class ContextEmbeddingNetwork(Estimator):
                 pick_device(self.device),
                 progress,
             )
+            if features is not None:
+                seed = 0 if self.random_state is None else self.random_state
+                engine = self._with_features(engine, groupings, features, known, seed)
             self._keep(engine)
             probability = self.attribute_probability(groupings)
         self.attribute_share_ = probability.mean(axis=0)
@@ -145,6 +159,20 @@ class ContextEmbeddingNetwork(Estimator):
         if init is not None:
             self._align(init, groupings)
         return self
+
+    def _with_features(
+        self,
+        engine: CrowdEngine,
+        groupings: Groupings,
+        features: ArrayLike,
+        known: ArrayLike | None,
+        seed: int,
+    ) -> CrowdEngine:
+        # Imported here: only campaigns with features need it.
+        from learning.feature_alignment.unseen import with_features
+
+        model, _ = with_features(engine.model, groupings, features, known, seed)
+        return engine.with_model(model)
 
     def _settings(self) -> Settings:
         wide = min(max(self.n_dimensions, MIN_POOLED_DIMENSIONS), MAX_POOLED_DIMENSIONS)
@@ -328,6 +356,9 @@ class ContextEmbeddingNetwork(Estimator):
         self.annotator_activation_ = engine.annotator_activation
         self.attribute_confidence_ = engine.confidence()
         self.held_out_ = engine.model.trace
+        self.placed_ = ~engine.answered()
+        prior = engine.model.prior
+        self.combines_features_ = prior is not None and prior.improves
         # P(same) = 1/2 after calibration on held-out answers.
         self.threshold_ = float(np.log(2.0))
 

@@ -14,9 +14,10 @@ from learning import crowd_model
 from learning.answers import Answers
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.base import Arrays, Progress, State
-from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, HeldOut, Settings
+from learning.crowd_model import ATTRIBUTES, NONE, CrowdModel, Settings
 from learning.crowd_places import place_variance
 from learning.evidence import Evidence
+from learning.feature_prior import FeaturePrior
 from learning.groupings import Groupings
 from learning.latent.behaviour import grid_spread
 from learning.latent.model import LatentAttributes
@@ -38,8 +39,8 @@ class CrowdEngine:
     def __init__(self, model: CrowdModel, k: int, number: IntArray, sign: FloatArray) -> None:
         """number: (A,) number of each attribute; sign: (K,) -1 for columns that are reversed."""
         self.model, self.k, self.number, self.sign = model, k, number, sign
-        self.pooled = model.pooled
-        layout = lay_out(self._positions(), self._owner(), number, k)
+        self.pooled = model.shown_pooled
+        layout = lay_out(self._positions()[self.answered()], self._owner(), number, k)
         self.layout = Layout(layout.turn * sign, layout.attribute)
         self.embedding = self.layout.embedding(self._positions())
         self.embedding_error = self.layout.deviation(self._variance())
@@ -64,6 +65,10 @@ class CrowdEngine:
         if _shows_attributes(model):
             number = _by_use(model, Answers.of(groupings, _CPU))
         return cls(model, k, number, np.ones(k))
+
+    def with_model(self, model: CrowdModel) -> CrowdEngine:
+        """A copy with a model of the same attributes."""
+        return CrowdEngine(model, self.k, self.number, self.sign)
 
     @property
     def shows_attributes(self) -> bool:
@@ -141,6 +146,11 @@ class CrowdEngine:
             result[:, number] = information[:, owner == place].mean(axis=1)
         return result
 
+    def answered(self) -> BoolArray:
+        """(N,) images that features alone did not place."""
+        prior = self.model.prior
+        return np.ones(len(self._positions()), np.bool_) if prior is None else ~prior.unseen.numpy()
+
     def level_of_detail(self) -> FloatArray:
         """(W,) probability of a fine grouping."""
         if not self.shows_attributes:
@@ -183,6 +193,9 @@ class CrowdEngine:
             parts["latent"] = model.latent.tensors()
         if model.views is not None:
             parts["views"] = model.views.tensors()
+        if model.prior is not None:
+            parts["prior"] = model.prior.tensors()
+            parts["expected"] = model.prior.pooled.tensors()
         for part, tensors in parts.items():
             arrays |= {f"{part}.{name}": tensor.numpy() for name, tensor in tensors.items()}
         evidence = [[each.gain, each.error, each.n] for each in model.evidence]
@@ -204,7 +217,7 @@ class CrowdEngine:
                 if name.startswith(f"{part}.")
             }
 
-        latent, views = tensors("latent"), tensors("views")
+        latent, views, prior = tensors("latent"), tensors("views"), tensors("prior")
         pooled = PooledModel(**tensors("pooled"))
         # Models that were saved before separate positions were shown do not have them.
         places = arrays.get("places")
@@ -217,6 +230,7 @@ class CrowdEngine:
             str(state["structure"]),
             tuple(Evidence(*each) for each in state["evidence"]),
             dict(state["trace"]),
+            prior=FeaturePrior(PooledModel(**tensors("expected")), **prior) if prior else None,
         )
         return cls(model, k, arrays["number"], arrays["sign"])
 
@@ -232,9 +246,14 @@ class CrowdEngine:
     def _variance(self) -> FloatArray:
         """(N, M) variance of the coordinates that remains after this many answers."""
         if self.shows_attributes:
-            spread = self._positions().var(axis=0)
-            return np.asarray(spread / (1.0 + _array(self.latent.information)))
-        return _array(place_variance(self.pooled, self.model.places))
+            spread = self._positions()[self.answered()].var(axis=0)
+            variance = np.asarray(spread / (1.0 + _array(self.latent.information)))
+        else:
+            variance = _array(place_variance(self.pooled, self.model.places))
+        prior = self.model.prior
+        if prior is not None and not prior.is_shown:
+            variance[prior.unseen.numpy()] = _array(prior.variance)
+        return variance
 
     def _preferences(self) -> FloatArray:
         """(W, K) preference of each annotator in an ordinary grid."""
@@ -298,12 +317,9 @@ def _shows_attributes(model: CrowdModel) -> bool:
 
 
 def _moved(model: CrowdModel, device: torch.device) -> CrowdModel:
-    held_out = model.held_out
-    if held_out is not None:
-        held_out = HeldOut(held_out.labels.to(device), held_out.log_odds.to(device))
     return replace(
         model,
-        held_out=held_out,
+        held_out=None if model.held_out is None else model.held_out.to(device),
         latent=None if model.latent is None else model.latent.to(device),
         pooled=model.pooled.to(device),
         views=None if model.views is None else model.views.to(device),

@@ -28,6 +28,7 @@ from learning.evidence import (
     pooled_evidence,
     seen_images,
 )
+from learning.feature_prior import FeaturePrior
 from learning.latent import model as latent_model
 from learning.latent.model import LatentAttributes
 from learning.pooled import fitting
@@ -74,16 +75,23 @@ class Settings:
 class HeldOut:
     """The answers that judged the models, before the models also learned from them.
 
-    labels: (G, P) int8, 1 same, 0 different, -1 no pair; log_odds: (G, P) predicted.
+    labels: (G, P) int8, 1 same, 0 different, -1 no pair; log_odds: (G, P) predicted; parts: of
+    each fold, the rows of its held-out answers among those that the models learned from.
     """
 
     labels: Tensor
     log_odds: Tensor
+    parts: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, answers: Answers, log_odds: Tensor) -> HeldOut:
+    def of(cls, answers: Answers, log_odds: Tensor, parts: tuple[Tensor, ...]) -> HeldOut:
         same, informative = answers.pair_labels()
-        return cls(torch.where(informative, same.to(torch.int8), -1), log_odds)
+        return cls(torch.where(informative, same.to(torch.int8), -1), log_odds, parts)
+
+    def to(self, device: torch.device) -> HeldOut:
+        """The same on another device."""
+        parts = tuple(part.to(device) for part in self.parts)
+        return HeldOut(self.labels.to(device), self.log_odds.to(device), parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +103,8 @@ class CrowdModel:
     images in one embedding; weights: of the log odds of latent, pooled and views, if they exist,
     and an offset, see `learning.blend`; structure: ATTRIBUTES, POOLED or NONE; evidence: for
     each attribute, or for the pooled embedding; trace: the values that were compared; held_out:
-    None if nothing was held out, and in a loaded model.
+    None if nothing was held out, and in a loaded model; prior: what features of the images add,
+    None without any.
     """
 
     latent: LatentAttributes | None
@@ -107,9 +116,19 @@ class CrowdModel:
     evidence: tuple[Evidence, ...]
     trace: dict[str, float]
     held_out: HeldOut | None = None
+    prior: FeaturePrior | None = None
+
+    @property
+    def shown_pooled(self) -> PooledModel:
+        """The pooled model whose positions are shown if there are no attributes."""
+        return self.prior.pooled if self.prior is not None and self.prior.is_shown else self.pooled
 
     def log_odds(self, answers: Answers) -> Tensor:
         """(G, P) log odds that two images are grouped together, independent of the groupings."""
+        odds = self._crowd_log_odds(answers)
+        return odds if self.prior is None else self.prior.log_odds(answers, odds)
+
+    def _crowd_log_odds(self, answers: Answers) -> Tensor:
         odds, weights = [], []
         members = [model for model in (self.latent, self.pooled, self.views) if model is not None]
         for weight, member in zip(self.weights[:-1], members, strict=True):
@@ -123,8 +142,8 @@ class CrowdModel:
 class _Trial:
     """Models of the answers of one fold, judged by the held-out answers.
 
-    pooled: one model per tried setting; odds: of the attributes and of these models; views: log
-    odds by the annotators' views, None if not tried.
+    pooled: one model per tried setting; rows: of the held-out answers among all; odds: of the
+    attributes and of these models; views: log odds by the annotators' views, None if not tried.
     """
 
     latent: LatentAttributes
@@ -132,6 +151,7 @@ class _Trial:
     pooled: list[PooledModel]
     train: Answers
     held: Answers
+    rows: Tensor
     odds: list[Tensor]
     pooled_evidence: list[Evidence]
     views: Tensor | None = None
@@ -227,7 +247,8 @@ def _trial(
     step()
     odds = [latent.log_odds(held), *[model.log_odds(held) for model in pooled]]
     of_pooled = [pooled_evidence(model, held, seen, generator) for model in pooled]
-    return _Trial(latent, evidence, pooled, train, held, odds, of_pooled)
+    rows = held_out.nonzero()[:, 0]
+    return _Trial(latent, evidence, pooled, train, held, rows, odds, of_pooled)
 
 
 def _n_views(answers: Answers, settings: Settings, n_attributes: int) -> int:
@@ -354,7 +375,7 @@ class _Verdict:
                 "difference_error": lead.error,
                 "held_out_answers": float(len(held)),
             },
-            HeldOut.of(held, blend.blended(members, fitted)),
+            HeldOut.of(held, blend.blended(members, fitted), tuple(trial.rows for trial in trials)),
         )
 
 

@@ -35,7 +35,7 @@ from app.core.errors import InvalidInput
 from app.features.sets import set_names
 from app.kinds import get_kind, kind_of
 from app.strategies import get_strategy
-from app.strategies.base import check_settings
+from app.strategies.base import check_settings, stored_settings
 
 MOST_GROUPS = 100
 # Likewise did not exist before the first, and nobody plans beyond the second.
@@ -194,9 +194,10 @@ def check_pages(session: Session, campaign: Campaign) -> None:
     kind = kind_of(campaign)
     kind.check_grid_size(campaign.grid_size)
     kind.checked_max_groups(campaign.max_groups)
+    strategy = get_strategy(campaign.strategy)
     campaign.settings = check_settings(
-        get_strategy(campaign.strategy),
-        campaign.settings,
+        strategy,
+        stored_settings(strategy, campaign.settings),
         set_names(session, campaign.collection_id),
     )
     campaign.annotation = checked_annotation(campaign.annotation)

@@ -29,7 +29,7 @@ from app.jobs.service import active_job, request_job
 from app.kinds import get_kind
 from app.kinds.classes import same_name
 from app.strategies import get_strategy
-from app.strategies.base import check_settings
+from app.strategies.base import check_settings, stored_settings
 
 # These are changed field by field.
 NESTED = ("annotation", "plan", "settings")
@@ -127,7 +127,7 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
         )
     if "settings" in values:
         strategy = get_strategy(campaign.strategy)
-        chosen = {**campaign.settings, **values["settings"]}
+        chosen = {**stored_settings(strategy, campaign.settings), **values["settings"]}
         campaign.settings = check_settings(
             strategy, chosen, set_names(session, campaign.collection_id)
         )

@@ -273,11 +273,21 @@ def titles() -> dict[str, str]:
     return {**named, **({CUSTOM: custom_address()} if custom_address() else {})}
 
 
-def offered(*others: str) -> Callable[[dict[str, Any]], None]:
+def objects_or(other: str) -> Callable[[], str]:
+    """Return a function that returns the default of a setting: things that images show, or `other`
+    on a server without the encoder."""
+    return lambda: OBJECTS if is_available() else other
+
+
+def offered(
+    *others: str, default: Callable[[], str] | None = None
+) -> Callable[[dict[str, Any]], None]:
     """Return a hook for a setting's JSON schema: it may be any source of this server, or one of
-    `others`."""
+    `others`. default: of this server, if it depends on it."""
 
     def tell(schema: dict[str, Any]) -> None:
+        if default is not None:
+            schema["default"] = default()
         schema["enum"] = [*others, *source_names()]
         schema["labels"] = titles()
         schema[OFFERS_SETS] = True

@@ -41,7 +41,8 @@ def run_dry_run(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         table = sample_images(session, campaign, most, asked["by"])
         design = Design(**asked["design"])
         strategy = get_strategy(design.strategy)
-        wanted = features_wanted(session, campaign, features_named(strategy, design.settings))
+        quick = strategy.settings_of_part(design.settings, 1.0)
+        wanted = features_wanted(session, campaign, features_named(strategy, quick))
     features = wanted()
     if features is not None:
         features = features[table.positions]

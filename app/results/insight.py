@@ -17,7 +17,7 @@ from app.results.model_parts import required_insight, tells
 from app.results.models import Model
 from app.results.service import get_model, read_map
 from app.strategies import get_strategy
-from app.strategies.base import check_settings
+from app.strategies.base import check_settings, stored_settings
 
 N_EXAMPLES = 5
 MAX_ANNOTATORS = 500
@@ -120,7 +120,8 @@ def set_focus_images(session: Session, campaign: Campaign, images: list[int]) ->
             f"{campaign.n_images - 1}.",
             code="unknown_image",
         )
-    chosen = {**campaign.settings, "focus_images": sorted(set(images))}
+    stored = stored_settings(strategy, campaign.settings)
+    chosen = {**stored, "focus_images": sorted(set(images))}
     campaign.settings = check_settings(strategy, chosen, set_names(session, campaign.collection_id))
     campaign_changed(session, campaign.id)
 

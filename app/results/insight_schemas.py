@@ -109,7 +109,9 @@ class InsightOut(BaseModel):
     if nothing predicts held-out answers, null if the model does not judge. `held_out_answers`:
     number of answers it was judged by. `none_share`: share of answers about none of the
     attributes, with its standard error. `focus`: the attribute that the next rounds ask about,
-    null for all in turn."""
+    null for all in turn. `features`: those that the campaign names, null for none;
+    `features_used`: whether they predict which held-out images are put together, with
+    `features_auc`; `n_placed`: number of images that features alone place."""
 
     version: int
     focus: int | None
@@ -117,6 +119,10 @@ class InsightOut(BaseModel):
     held_out_answers: int | None = None
     none_share: float | None = None
     none_share_error: float | None = None
+    features: str | None = None
+    features_used: bool | None = None
+    features_auc: float | None = None
+    n_placed: int | None = None
     attributes: list[AttributeOut]
     annotators: list[AnnotatorOut]
     n_annotators: int
@@ -124,7 +130,10 @@ class InsightOut(BaseModel):
     @classmethod
     def of(cls, insight: Insight) -> "InsightOut":
         stored = insight.insight
-        optional = ("structure", "held_out_answers", "none_share", "none_share_error")
+        optional = (
+            "structure", "held_out_answers", "none_share", "none_share_error",
+            "features", "features_used", "features_auc", "n_placed",
+        )  # fmt: skip
         overall = stored.get("structure") == "pooled"
         return cls(
             version=insight.model.version,

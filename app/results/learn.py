@@ -35,6 +35,7 @@ from app.strategies import (
     get_strategy,
     labels,
     memberships,
+    uncertainty,
 )
 from app.strategies.asking import next_grids
 from app.strategies.base import features_named
@@ -215,6 +216,8 @@ def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:
         put_object(f"{prefix}/{labels.FILE}", learned.labels.to_bytes())
     if learned.answer_attributes is not None:
         put_object(f"{prefix}/{answer_attributes.FILE}", learned.answer_attributes.to_bytes())
+    if learned.uncertainty is not None:
+        put_object(f"{prefix}/{uncertainty.FILE}", learned.uncertainty.to_bytes())
     return prefix
 
 

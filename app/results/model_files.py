@@ -26,12 +26,13 @@ from app.results.insight import full_insight
 from app.results.models import Model
 from app.results.questionnaires import QuestionnaireColumns
 from app.results.service import read_map
+from app.results.uncertainties import read_uncertainty
 from learning.neighbors import nearest_neighbors
 
 MOST_DISSIMILARITIES = 5_000
 NEIGHBOURS = 10
 EMBEDDING_COLUMNS = ["image", "filename"]
-NEIGHBOUR_COLUMNS = ["image", "rank", "neighbour", "distance"]
+NEIGHBOUR_COLUMNS = ["image", "rank", "neighbour", "distance", "distance_deviation"]
 ATTRIBUTE_COLUMNS = [
     "attribute",
     "share",
@@ -55,25 +56,40 @@ ANNOTATOR_COLUMNS = [
 
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """Return one line per image: position, file name, and its coordinates."""
+    """Return one line per image: position, file name, and its coordinates; then whether features
+    alone place it, and the coordinates' standard deviations, empty if the model does not tell."""
     rows = read_map(session, campaign, model)
-    n_dimensions = len(rows[0][1].vector) if rows else 0
-    yield csv_line([*EMBEDDING_COLUMNS, *(f"x{axis}" for axis in range(n_dimensions))])
-    for image, place in rows:
+    axes = range(len(rows[0][1].vector) if rows else 0)
+    uncertainty = read_uncertainty(campaign, model)
+    names = [*(f"x{axis}" for axis in axes), "by_features", *(f"deviation{axis}" for axis in axes)]
+    yield csv_line([*EMBEDDING_COLUMNS, *names])
+    for row, (image, place) in enumerate(rows):
+        certainty: list[Any] = [""] * (len(axes) + 1)
+        if uncertainty is not None:
+            certainty = [bool(uncertainty.by_features[row])]
+            certainty += [float(value) for value in uncertainty.deviation[row]]
         coordinates = [float(value) for value in place.vector]
-        yield csv_line([image.position, neutral(image.filename), *coordinates])
+        yield csv_line([image.position, neutral(image.filename), *coordinates, *certainty])
 
 
 def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     """Return `embedding` (N, d) float32, `filenames` (N,), and `sha256` (N,), in order of
-    position."""
+    position; and `deviation` (N, d) and `by_features` (N,), if the model tells."""
     rows = read_map(session, campaign, model)
     buffer = io.BytesIO()
+    uncertainty = read_uncertainty(campaign, model)
+    certainty: dict[str, Any] = {}
+    if uncertainty is not None:
+        certainty = {
+            "deviation": uncertainty.deviation[: len(rows)],
+            "by_features": uncertainty.by_features[: len(rows)],
+        }
     np.savez_compressed(
         buffer,
         embedding=np.array([place.vector for _, place in rows], dtype=np.float32),
         filenames=np.array([image.filename for image, _ in rows], dtype=np.str_),
         sha256=np.array([image.sha256 for image, _ in rows], dtype=np.str_),
+        **certainty,
     )
     return buffer.getvalue()
 
@@ -95,6 +111,11 @@ def embedding_parquet(session: Session, campaign: Campaign, model: Model) -> byt
         values = [image.attributes.get(name) for image, _ in rows]
         texts = [None if value is None else str(value) for value in values]
         columns[f"attribute_{name}"] = pa.array(texts, pa.string())
+    uncertainty = read_uncertainty(campaign, model)
+    if uncertainty is not None:
+        deviation = uncertainty.deviation[: len(rows)].tolist()
+        columns["deviation"] = pa.array(deviation, pa.list_(pa.float32()))
+        columns["by_features"] = pa.array(uncertainty.by_features[: len(rows)].tolist(), pa.bool_())
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, compression="zstd")
     return buffer.getvalue()
@@ -119,7 +140,8 @@ def metadata_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator
 
 
 def neighbours_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
-    """Return one line per image and nearest neighbour, with rank and Euclidean distance."""
+    """Return one line per image and nearest neighbour, with rank, Euclidean distance and its
+    standard deviation, empty if the model does not tell."""
     rows = read_map(session, campaign, model)
     vectors = _vectors(rows)
     yield csv_line(NEIGHBOUR_COLUMNS)
@@ -127,11 +149,18 @@ def neighbours_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
     if k < 1:
         return
     nearest = nearest_neighbors(vectors.astype(np.float64), k)
+    uncertainty = read_uncertainty(campaign, model)
     for place, others in enumerate(nearest):
         far = np.linalg.norm(vectors[others] - vectors[place], axis=1)
+        errors = [""] * len(others)
+        if uncertainty is not None:
+            deviations = uncertainty.of_distances(vectors.astype(np.float64), place, others)
+            errors = [f"{deviation:.6g}" for deviation in deviations]
         yield "".join(
-            f"{rows[place][0].position},{rank},{rows[other][0].position},{distance:.6g}\n"
-            for rank, (other, distance) in enumerate(zip(others, far, strict=True), start=1)
+            f"{rows[place][0].position},{rank},{rows[other][0].position},{distance:.6g},{error}\n"
+            for rank, (other, distance, error) in enumerate(
+                zip(others, far, errors, strict=True), start=1
+            )
         )
 
 

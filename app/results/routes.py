@@ -20,6 +20,7 @@ from app.results.insight_schemas import FocusIn, InsightOut
 from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
+from app.results.uncertainties import distance_deviations
 
 api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
@@ -94,7 +95,8 @@ def nearest_neighbours(
     nearest = neighbours.nearest_neighbours(session, campaign, model, image, k)
     near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, image, near)
-    return NeighboursOut.of(model, image, nearest, evidence)
+    deviations = distance_deviations(session, campaign, model, image, near)
+    return NeighboursOut.of(model, image, nearest, evidence, deviations)
 
 
 @api.get("/neighbours")
@@ -124,7 +126,8 @@ def find_neighbours(
     nearest = neighbours.nearest_neighbours(session, campaign, model, position, k)
     near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, position, near)
-    return NeighboursOut.of(model, position, nearest, evidence)
+    deviations = distance_deviations(session, campaign, model, position, near)
+    return NeighboursOut.of(model, position, nearest, evidence, deviations)
 
 
 @api.get("/models/{version}/insight")

@@ -1,6 +1,6 @@
 """Bodies of the results API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -261,10 +261,12 @@ def _text(value: Any) -> str | None:
 
 class NeighbourOut(BaseModel):
     """A neighbour. `together` and `apart`: number of answers that put it together with the centre
-    or apart from it, by `annotators` people; all are 0 if the two were never shown together."""
+    or apart from it, by `annotators` people; all are 0 if the two were never shown together.
+    `deviation`: standard deviation of the distance, null if the model does not tell."""
 
     image: int
     distance: float
+    deviation: float | None = None
     url: str
     large_url: str
     filename: str
@@ -287,6 +289,7 @@ class NeighboursOut(BaseModel):
         image: int,
         nearest: list[tuple[Image, float]],
         evidence: Mapping[int, Counts],
+        deviations: Sequence[float | None],
     ) -> "NeighboursOut":
         return cls(
             version=model.version,
@@ -295,11 +298,12 @@ class NeighboursOut(BaseModel):
                 NeighbourOut(
                     image=near.position,
                     distance=distance,
+                    deviation=deviation,
                     url=image_url(near),
                     large_url=image_url(near, "large"),
                     filename=near.filename,
                     **vars(evidence.get(near.position, Counts())),
                 )
-                for near, distance in nearest
+                for (near, distance), deviation in zip(nearest, deviations, strict=True)
             ],
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,25 @@ from app.strategies.grids import FirstRound, NextGrids, random_start
 from app.strategies.labels import Labels
 from app.strategies.memberships import Memberships
 from app.strategies.previous import PreviousModel
+from app.strategies.uncertainty import Uncertainty
 from learning.groupings import Groupings
 
 Progress = Callable[[float], None]
 
 
 class StrategySettings(BaseModel, extra="forbid"):
-    """Base class of every strategy's settings. Titles, ranges and help texts make the form."""
+    """Base class of every strategy's settings. Titles, ranges and help texts make the form.
+
+    before: the values of settings that campaigns of earlier versions do not have, if these differ
+    from the defaults of new campaigns.
+    """
+
+    before: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def stored(cls, settings: dict[str, Any]) -> Self:
+        """Return the stored settings of a campaign, also of one of an earlier version."""
+        return cls.model_validate({**cls.before, **settings})
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,7 @@ class Learned:
     labels: the label of every image, if the campaign asks for labels.
     answer_attributes: the attribute of every answer, if the model has attributes.
     enough: why the campaign may end before its last round, in a sentence.
+    uncertainty: how certain each image's position is, if the model tells.
     """
 
     embedding: NDArray[np.float64]
@@ -103,6 +116,7 @@ class Learned:
     labels: Labels | ClassLabels | None = None
     answer_attributes: AnswerAttributes | None = None
     enough: str | None = None
+    uncertainty: Uncertainty | None = None
 
 
 class Strategy(Protocol):
@@ -170,6 +184,11 @@ def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:
         return None
     name = settings.get(strategy.features_setting, NOTHING)
     return None if name == NOTHING else str(name)
+
+
+def stored_settings(strategy: Strategy, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return a campaign's stored settings, with those that its version did not have yet."""
+    return {**strategy.settings_model.before, **settings}
 
 
 def get_strategy(name: str) -> Strategy:

@@ -5,12 +5,13 @@ can be mixed in. With the same number of answers, neither predicted better than 
 (`bench.cen.loop`).
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from app.features.sources import NOTHING, check_features_or_nothing, objects_or, offered
 from app.kinds import AnswerForm
 from app.strategies.answer_attributes import answer_attributes_of
 from app.strategies.base import (
@@ -24,6 +25,7 @@ from app.strategies.base import (
 from app.strategies.grids import NextGrids
 from app.strategies.held_out import HELD_OUT_FROM, held_out_scores, scores_on_unseen_grids
 from app.strategies.insight import insight_of
+from app.strategies.uncertainty import Uncertainty
 from learning.queries import random_grids
 
 if TYPE_CHECKING:
@@ -40,9 +42,13 @@ _FOCUS_SHARE = 0.3
 _FIT_SHARE = 0.6
 # How many exchanges of images are tried per grid about one attribute.
 _CANDIDATES = 4_000
+_DEFAULT_FEATURES = objects_or(NOTHING)
 
 
 class CenSettings(StrategySettings):
+    # Without the setting, campaigns learned without features.
+    before: ClassVar[dict[str, Any]] = {"features": NOTHING}
+
     n_dimensions: int = Field(
         default=8,
         ge=1,
@@ -62,6 +68,14 @@ class CenSettings(StrategySettings):
         title="Variant",
         description="What determines which attribute an answer is about: both the annotator and "
         "the grid (mixture), or only one of them.",
+    )
+    features: Annotated[str, AfterValidator(check_features_or_nothing)] = Field(
+        default_factory=_DEFAULT_FEATURES,
+        title="Features",
+        description="What is known about the images in advance. It places images that no answer "
+        "shows, and helps with images in few answers. Features that do not predict held-out "
+        "answers are not used. Not for the published network.",
+        json_schema_extra=offered(NOTHING, default=_DEFAULT_FEATURES),
     )
     attribute_share: float = Field(
         default=0.0,
@@ -106,14 +120,19 @@ class CenStrategy(StartsAtRandom):
     learns_from: ClassVar[AnswerForm] = "groupings"
     settings_model: ClassVar[type[StrategySettings]] = CenSettings
     default_rounds: ClassVar[int] = 2
-    features_setting: ClassVar[str | None] = None
+    features_setting: ClassVar[str | None] = "features"
+
+    def settings_of_part(self, settings: dict[str, Any], share: float) -> dict[str, Any]:
+        """Return settings without features. They would double the time, and all images would have
+        to be encoded for a simulation of some."""
+        return {**settings, "features": NOTHING}
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        chosen = CenSettings.model_validate(settings)
+        chosen = CenSettings.stored(settings)
         answers = data.all_answers
         model, notes = _fit(_network(chosen, data.seed), answers, data, progress)
         metrics = _scores(model, answers, data.seed, progress)
-        insight = insight_of(model, answers, data.words)
+        insight = {**insight_of(model, answers, data.words), **_features_in(model, chosen)}
         known = {attribute["index"]: attribute for attribute in insight["attributes"]}
         if chosen.focus is not None and chosen.focus not in known:
             notes["focus_not_in_use"] = chosen.focus
@@ -127,6 +146,7 @@ class CenStrategy(StartsAtRandom):
             answer_attributes=answer_attributes_of(
                 model.attribute_probability(answers), list(known), answers
             ),
+            uncertainty=_uncertainty(model),
         )
 
 
@@ -151,13 +171,43 @@ def _fit(
 
     previous = data.previous.load(type(model)) if data.previous is not None else None
     if data.previous is None or previous is None or not _same_shape(previous, model):
-        return model.fit(answers, progress=listen), {}
+        if isinstance(model, PaperContextEmbedding):
+            return model.fit(answers, progress=listen), {}
+        return model.fit(answers, progress=listen, features=_table(data.features)), {}
     notes = {"from_version": data.previous.version}
     if isinstance(model, PaperContextEmbedding):
         assert isinstance(previous, PaperContextEmbedding)
         return model.fit(answers, progress=listen).aligned_with(previous), notes
     assert not isinstance(previous, PaperContextEmbedding)
-    return model.fit(answers, init=previous, progress=listen), notes
+    features = _table(data.features)
+    return model.fit(answers, init=previous, progress=listen, features=features), notes
+
+
+def _table(features: NDArray[np.floating[Any]] | None) -> NDArray[np.float64] | None:
+    """Return features as (N, F), with small images row by row."""
+    return None if features is None else features.reshape(len(features), -1).astype(np.float64)
+
+
+def _uncertainty(model: "Network") -> Uncertainty | None:
+    from learning.baselines import PaperContextEmbedding
+
+    if isinstance(model, PaperContextEmbedding):
+        return None
+    return Uncertainty(model.embedding_error_.astype(np.float32), model.placed_)
+
+
+def _features_in(model: "Network", chosen: CenSettings) -> dict[str, Any]:
+    """Return what the requester sees of features, if the campaign names any."""
+    from learning.baselines import PaperContextEmbedding
+
+    if isinstance(model, PaperContextEmbedding) or chosen.features == NOTHING:
+        return {}
+    return {
+        "features": chosen.features,
+        "features_used": bool(model.held_out_.get("features_used")),
+        "features_auc": round(model.held_out_.get("features_auc", 0.5), 4),
+        "n_placed": int(model.placed_.sum()),
+    }
 
 
 def _scores(

@@ -67,7 +67,7 @@ class NeuCrowdStrategy:
         from learning.ballots import counts_of, votes_of
         from learning.crowd_labels import CrowdLabels
 
-        chosen = NeuCrowdSettings.model_validate(settings)
+        chosen = NeuCrowdSettings.stored(settings)
         if data.features is None:
             raise ValueError("Labels by votes needs features of the images.")
         features = np.asarray(data.features, np.float64).reshape(data.n_images, -1)

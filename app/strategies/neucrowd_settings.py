@@ -1,23 +1,27 @@
 """Settings of the strategy “Labels by votes”."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from app.features.sources import check_features, offered
+from app.features.sources import check_features, objects_or, offered
 from app.strategies.base import StrategySettings
 
 Effort = Literal["quick", "normal", "thorough"]
+DEFAULT = objects_or("appearance")
 
 
 class NeuCrowdSettings(StrategySettings):
+    # Campaigns of versions without the setting used these.
+    before: ClassVar[dict[str, Any]] = {"features": "appearance"}
+
     features: Annotated[str, AfterValidator(check_features)] = Field(
-        default="appearance",
+        default_factory=DEFAULT,
         title="Features",
         description="What the classifier knows about the images. The better these features show "
         "what is asked for, the fewer votes are needed. If they show nothing, only the votes "
         "decide.",
-        json_schema_extra=offered(),
+        json_schema_extra=offered(default=DEFAULT),
     )
     target: float = Field(
         default=0.95,

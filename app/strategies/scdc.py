@@ -57,7 +57,7 @@ class ScdcStrategy:
     def first_grids(self, n: int, first: FirstRound, settings: dict[str, Any]) -> NextGrids:
         """Return grids of the images that are asked about. Each grid shares images with earlier
         grids."""
-        chosen = ScdcSettings.model_validate(settings)
+        chosen = ScdcSettings.stored(settings)
         subset = _subset(chosen, first.n_images, first.grid_size, first.seed)
         grids = queries.linked_grids(subset, n, first.grid_size, first.rng)
         return NextGrids.of_purpose(grids, "random")
@@ -69,7 +69,7 @@ class ScdcStrategy:
         return {**settings, "n_annotated": part, "effort": "quick"}
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        chosen = ScdcSettings.model_validate(settings)
+        chosen = ScdcSettings.stored(settings)
         if data.features is None:
             raise ValueError("Semi-crowdsourced clustering needs features of the images.")
         features, answers = data.features, data.all_answers

@@ -1,22 +1,26 @@
 """Settings of the strategy “Semi-crowdsourced clustering”."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from app.features.sources import check_features, offered
+from app.features.sources import check_features, objects_or, offered
 from app.strategies.base import StrategySettings
 
 Effort = Literal["quick", "normal", "thorough"]
+DEFAULT = objects_or("appearance")
 
 
 class ScdcSettings(StrategySettings):
+    # Campaigns of versions without the setting used these.
+    before: ClassVar[dict[str, Any]] = {"features": "appearance"}
+
     features: Annotated[str, AfterValidator(check_features)] = Field(
-        default="appearance",
+        default_factory=DEFAULT,
         title="Features",
         description="Used to place the images that nobody is asked about. The better these "
         "features reflect what people see, the further the answers reach.",
-        json_schema_extra=offered(),
+        json_schema_extra=offered(default=DEFAULT),
     )
     n_annotated: int | None = Field(
         default=None,

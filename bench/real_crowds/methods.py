@@ -101,7 +101,7 @@ def _network(parameters: Mapping[str, Any], answers: Groupings, seed: int, _: bo
 def product_settings() -> dict[str, Any]:
     """Defaults of a campaign's settings that are parameters of the model."""
     known = signature(ContextEmbeddingNetwork).parameters
-    return {name: value for name, value in CenSettings() if name in known}
+    return {name: value for name, value in CenSettings(features="nothing") if name in known}
 
 
 def _baseline(

@@ -234,6 +234,12 @@ class FeatureAlignment(Estimator):
             result.positions[rows], result.deviations[rows] = self._space.places(basis)
         return result
 
+    def inputs_of(self, features: NDArray[np.floating], known: BoolArray) -> NDArray[np.float32]:
+        """(N, R) scaled and reduced features, 0 for images that are not in `known` (N,)."""
+        inputs = np.zeros((len(features), self._inputs.n_components), np.float32)
+        inputs[known] = self._inputs.transform(features[known])
+        return inputs
+
     def metric_places(self, features: ArrayLike) -> FloatArray:
         """(M, d) places by the pair map, in which distances are those of annotators' pairs."""
         self._check_fitted("used_")

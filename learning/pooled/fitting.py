@@ -81,20 +81,28 @@ def start(answers: Answers, settings: PooledSettings, generator: torch.Generator
     )
 
 
-def most_probable(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
-    """The most probable model, starting at `model`, with positions without variance."""
+def most_probable(
+    model: PooledModel, answers: Answers, settings: PooledSettings, expected: Tensor | None = None
+) -> PooledModel:
+    """The most probable model, starting at `model`, with positions without variance.
+
+    expected: (N, d) means of the prior of the positions, by default the origin.
+    """
     certain = replace(model, log_variance=model.log_variance[:0], placements=_placements(answers))
     relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     names = ["positions", "bias"]
     if settings.annotators:
         names += ["consistency", "coarseness"]
-    return _minimised(certain, answers, names, settings, relevance)
+    return _minimised(certain, answers, names, settings, _Prior(relevance, expected))
 
 
-def variational(model: PooledModel, answers: Answers, settings: PooledSettings) -> PooledModel:
+def variational(
+    model: PooledModel, answers: Answers, settings: PooledSettings, expected: Tensor | None = None
+) -> PooledModel:
     """The distribution of the positions, starting at the most probable or an earlier one.
 
-    At first every dimension has the same prior, then each has one by the spread of its positions.
+    At first every dimension has the same prior, then each has one by the spread of its positions
+    around `expected`, (N, d), by default the origin.
     """
     relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     if model.certain:
@@ -104,14 +112,27 @@ def variational(model: PooledModel, answers: Answers, settings: PooledSettings) 
     names = ["positions", "log_variance", "bias", "error"]
     if settings.annotators:
         names += list(_ANNOTATOR_NAMES)
-    model = _minimised(model, answers, names, settings, relevance)
-    return _minimised(model, answers, names, settings, _relevance(model))
+    model = _minimised(model, answers, names, settings, _Prior(relevance, expected))
+    return _minimised(model, answers, names, settings, _Prior.by_spread(model, expected))
 
 
-def _relevance(model: PooledModel) -> Tensor:
-    """(d,) deviation of the positions along each dimension, including their uncertainty."""
-    squares = model.positions**2 + model.variance()
-    return squares.mean(dim=0).sqrt().clamp(min=_MIN_RELEVANCE)
+@dataclass(frozen=True, eq=False)
+class _Prior:
+    """The prior of the positions. deviation: (d,); expected: (N, d), or None for the origin."""
+
+    deviation: Tensor
+    expected: Tensor | None
+
+    @classmethod
+    def by_spread(cls, model: PooledModel, expected: Tensor | None) -> _Prior:
+        """With the deviation of the positions along each dimension, including their uncertainty."""
+        prior = cls(model.positions, expected)
+        squares = prior.gaps(model) ** 2 + model.variance()
+        return cls(squares.mean(dim=0).sqrt().clamp(min=_MIN_RELEVANCE), expected)
+
+    def gaps(self, model: PooledModel) -> Tensor:
+        """(N, d) from the expected positions."""
+        return model.positions if self.expected is None else model.positions - self.expected
 
 
 def _placements(answers: Answers) -> Tensor:
@@ -136,17 +157,17 @@ def _minimised(
     answers: Answers,
     names: list[str],
     settings: PooledSettings,
-    relevance: Tensor,
+    places: _Prior,
 ) -> PooledModel:
     free = {name: getattr(model, name).clone().requires_grad_() for name in names}
     n_pairs = len(answers) * answers.images.shape[1] * (answers.images.shape[1] - 1) // 2
     if n_pairs > _MAX_PAIRS:
-        _by_batches(model, answers, free, settings, relevance)
+        _by_batches(model, answers, free, settings, places)
     else:
         blocks = answers.labelled_blocks()
 
         def loss() -> Tensor:
-            prior = _prior(replace(model, **free), relevance)
+            prior = _prior(replace(model, **free), places)
             prior.backward()
             total = prior.detach()
             for block in blocks:
@@ -164,7 +185,7 @@ def _by_batches(
     answers: Answers,
     free: dict[str, Tensor],
     settings: PooledSettings,
-    relevance: Tensor,
+    places: _Prior,
 ) -> None:
     """Adam over shuffled batches with decaying steps; changes `free` in place."""
     width = answers.images.shape[1]
@@ -180,7 +201,7 @@ def _by_batches(
             block = answers.rows(rows)
             current = replace(model, **free)
             share = len(rows) / len(answers)
-            value = _prior(current, relevance) * share - _log_likelihood(block, current, settings)
+            value = _prior(current, places) * share - _log_likelihood(block, current, settings)
             (value / len(rows)).backward()
             adam.step()
             decay.step()
@@ -206,10 +227,10 @@ def _log_likelihood(block: Answers, model: PooledModel, settings: PooledSettings
     return (both * informative * each.unsqueeze(1)).sum()
 
 
-def _prior(model: PooledModel, relevance: Tensor) -> Tensor:
+def _prior(model: PooledModel, places: _Prior) -> Tensor:
     """() minus the log of the priors; for uncertain positions the divergence from the prior."""
-    squares = model.positions**2 + model.variance()
-    total = 0.5 * (squares / relevance**2).sum()
+    squares = places.gaps(model) ** 2 + model.variance()
+    total = 0.5 * (squares / places.deviation**2).sum()
     if not model.certain:
         total = total - model.variance().log().sum() / 2
     total = total + 0.5 * ((model.error - _ERROR) / _ERROR_DEVIATION) ** 2

@@ -1,7 +1,7 @@
 """Campaigns that ask about a part of their images.
 
 Revision ID: 0030
-Revises: 0028
+Revises: 0029
 """
 
 import sqlalchemy as sa

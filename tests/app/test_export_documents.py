@@ -19,7 +19,7 @@ from tests.support.archives import a_played_campaign, unpacked
 TEXT = (ROOT / "docs" / "exports.md").read_text()
 SECTION = re.compile(r"^### (\S+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 SECTIONS = dict(SECTION.findall(TEXT))
-NUMBERED = re.compile(r"^(x|preference|used|used_error)\d+$")
+NUMBERED = re.compile(r"^(x|deviation|preference|used|used_error)\d+$")
 
 
 def documented_columns(file: str) -> list[str]:

@@ -13,6 +13,7 @@ from app.accounts.service import create_sign_in_link
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.storage import put_object
+from app.features.encoder import is_available
 from app.results.models import Model
 from app.results.own_clusters import Described, own_clusters, store_own_clusters
 from app.strategies.memberships import FILE, memberships_of
@@ -171,7 +172,7 @@ def test_the_wizard_offers_the_strategy_with_features_by_name(
     expect(chosen).to_be_checked()
     page.get_by_text("Settings of Semi-crowdsourced clustering").click()
     features = page.get_by_role("combobox", name="Features").first
-    expect(features).to_have_value("appearance")
+    expect(features).to_have_value("objects" if is_available() else "appearance")
     expect(features.locator("option")).to_contain_text(
         ["colours and edges", "main components of small pixels"]
     )
