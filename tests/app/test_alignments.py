@@ -387,3 +387,19 @@ def test_attributes_have_their_own_figures(client: TestClient, owner: Account, q
         assert len(attribute["position"]) == len(attribute["deviation"]) >= 1
     assert json.dumps(clip["figures"])
     assert len(clip["figures"]["by_attribute"]) >= 1
+
+
+def test_campaigns_that_find_clusters_can_be_aligned(
+    client: TestClient, owner: Account, quick: None
+) -> None:
+    campaign = answered_campaign(
+        owner, strategy="scdc", settings={"features": "appearance", "effort": "quick"}
+    )
+    with_features(client, campaign, clip=clip_of())
+    [clip] = aligned(client, campaign, "clip")
+    assert (clip["state"], clip["used"], clip["error"]) == ("done", True, None)
+    assert clip["figures"]["campaign"] is not None
+    [item] = places(client, campaign, clip["id"], vectors=clip_of()[:1].tolist()).json()["items"]
+    assert item["attributes"] == []
+    # The model's own clusters are a clustering of it.
+    assert 0 < item["cluster"]["share"] <= 1

@@ -13,7 +13,7 @@ from app.results.models import Clustering, Model
 
 PAGES = (
     "", "/edit", "/annotation", "/preview", "/map", "/labels", "/attributes", "/clusters",
-    "/compare", "/quality", "/annotators", "/exports", "/settings", "/recruit",
+    "/compare", "/alignment", "/quality", "/annotators", "/exports", "/settings", "/recruit",
 )  # fmt: skip
 OF_CAMPAIGN = (
     "", "/shares", "/progress", "/jobs", "/models", "/neighbours?image=1&k=5",
@@ -21,6 +21,7 @@ OF_CAMPAIGN = (
     "/map/columns", "/map/column?attribute=colour", "/map/column?annotator=0", "/exports", "/plan",
     "/groupings", "/recruiting/options", "/recruitments", "/payments/totals", "/links", "/people",
     "/annotators", "/answers?replay=true&order=newest", "/answers?annotator=0", "/remarks",
+    "/alignments",
 )  # fmt: skip
 OF_MODEL = (
     "/map", "/neighbours?image=1&k=5", "/insight", "/axes", "/known-columns?column=colour",
