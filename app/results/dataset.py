@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.models import Annotator, Answer
-from app.campaigns.asking import asked_images
+from app.campaigns.asking import asked_images, is_chosen
 from app.campaigns.models import Campaign, Grid, Round
 from app.campaigns.rounds import n_full_rounds
 from app.kinds import kind_of
@@ -68,7 +68,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         previous=_previous(session, campaign),
         n_full=n_full_rounds(session, campaign),
         begun=_begun(session, campaign),
-        asked=asked_images(session, campaign),
+        asked=asked_images(session, campaign) if is_chosen(session, campaign) else None,
     )
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from app.campaigns.asking import is_chosen
 from app.campaigns.models import Campaign
 from app.campaigns.rounds import Batch, batches_wanted
 from app.core.database import transaction
@@ -103,7 +104,8 @@ def _read(campaign_id: UUID) -> _Given:
             campaign=campaign,
             data=data,
             features=features_wanted(session, campaign, named),
-            wanted=batches_wanted(session, campaign),
+            # Imported answers are learned before it is known what to ask about, but ask nothing.
+            wanted=batches_wanted(session, campaign) if is_chosen(session, campaign) else [],
             before=vectors_of_earlier_round(session, campaign, data.newest_round),
             map_before=newest_map(session, campaign),
             described=read_described(session, campaign),

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import delete, func, select
 
 from app.accounts.models import Account
-from app.campaigns.models import Campaign, Round
+from app.campaigns.models import IMPORTED_ROUND, Campaign, Grid, Round
 from app.core.database import transaction
 from app.core.storage import put_object
 from app.features.reading import read_set
@@ -27,6 +27,8 @@ from testbed.builders import (
     sign_in,
 )
 from tests.app.test_annotation import a_session
+from tests.support.answer_files import bring as import_lines
+from tests.support.answer_files import by_colour
 from tests.support.archives import archive_of, bring, packed, unpacked
 from tests.support.asked import (
     M,
@@ -177,3 +179,21 @@ def test_a_damaged_map_is_none(client: TestClient, owner: Account, damaged: byte
     choose()
     put_object(f"maps/{campaign.id}/features.safetensors", damaged)
     assert client.get(f"/api/v1/campaigns/{campaign.id}/feature-map").json()["points"] == []
+
+
+def test_answers_imported_before_the_choice_are_learned_and_open_no_round(owner: Account) -> None:
+    campaign = a_partial_campaign(owner)
+    assert import_lines(campaign, by_colour(60)).is_learning
+    learn()
+    assert shown_in_rounds(campaign) == set()
+    choose()
+    assert shown_in_rounds(campaign)
+    assert shown_in_rounds(campaign) <= set(asked_of(campaign))
+
+
+def shown_in_rounds(campaign: Campaign) -> set[int]:
+    """Images in grids that people are asked about."""
+    with transaction() as session:
+        query = select(func.unnest(Grid.images)).join(Round, Round.id == Grid.round_id)
+        query = query.where(Grid.campaign_id == campaign.id, Round.number != IMPORTED_ROUND)
+        return set(session.scalars(query))

@@ -33,7 +33,8 @@ TIMES = (
 )  # fmt: skip
 NUMBERS = (-(2**31), -1, 0, 1, 2, 7, 2**31 - 1)
 TEXTS = (
-    "", "x", "0", "link", "learn", "dry_run", "publish", "exclude", "notify", "reward", "bonus",
+    "", "x", "0", "link", "learn", "dry_run", "choose",
+    "publish", "exclude", "notify", "reward", "bonus",
     "../../..", "/", "models/x", "\u202e\U0001f9ff", "'; --", "{}", "[]",
 )  # fmt: skip
 
