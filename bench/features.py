@@ -320,6 +320,11 @@ def report(rows: list[Row]) -> str:
         "Pairs of images that were never shown, in held-out grids, are predicted from features and "
         "the answers about other images ([how](../learned_alignment.md)). Figures are AUCs, mean ± "
         "standard deviation over seeds; chance is 0.5, and so is an alignment that is not used. "
+        "Where half of the images are never shown, `CEN` learns from the same features "
+        "([decision 42](../decisions/0042-features-as-a-prior.md)): *used* counts the seeds on "
+        "which held-out images support them, *improve shown* those on which they also improve "
+        "predictions about shown images, by held-out answers. Seeds 0 to 2 were used for "
+        "development and are not among those of the crowds. "
         "Written by "
         "`python -m bench.features --data FOLDER`.",
         "",
