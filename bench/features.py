@@ -320,6 +320,13 @@ def report(rows: list[Row]) -> str:
         "Pairs of images that were never shown, in held-out grids, are predicted from features and "
         "the answers about other images ([how](../learned_alignment.md)). Figures are AUCs, mean ± "
         "standard deviation over seeds; chance is 0.5, and so is an alignment that is not used. "
+        "Where half of the images are never shown, `CEN` learns from the same features "
+        "([decision 42](../decisions/0042-features-as-a-prior.md)): *used* counts the seeds on "
+        "which held-out images support them, *improve shown* those on which they also improve "
+        "predictions about shown images, by held-out answers. Seeds 0 to 2 were used for "
+        "development and are not among those of the crowds. `CEN` orders pairs of different "
+        "grids too, by how coarsely annotators group: without features, its figures for images "
+        "never shown differ from chance for that reason alone. "
         "Written by "
         "`python -m bench.features --data FOLDER`.",
         "",
@@ -428,8 +435,9 @@ def _crowd_table(rows: list[Row]) -> list[str]:
 def main() -> None:
     parser = parts_parser(__doc__, PARTS, N_SEEDS)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     options = parsed(parser, PARTS)
-    for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         for part in options.parts:
             STORED.add(*rows_of(part, options.data, seed))
             print(f"{part}, seed {seed}", flush=True)
