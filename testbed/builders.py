@@ -119,6 +119,11 @@ def a_draft(
         # Tests answer at a machine's speed.
         "annotation": {"quick_pause": 0, **annotation},
     }
+    if values["strategy"] == "cen":
+        # Features double the time of each training.
+        settings = plan.get("settings", {})
+        assert isinstance(settings, dict)
+        values["settings"] = {"features": "nothing", **settings}
     with transaction() as session:
         return create_campaign(
             session,
