@@ -59,8 +59,10 @@ class SuggestedImageOut(BaseModel):
 
 class SuggestionsOut(BaseModel):
     """Images that the campaign does not ask about, those that the newest model is least certain of
-    first. certainty_of: `label` or `cluster`: what the certainty is the probability of; null if the
-    model does not say how certain it is, and `images` is empty."""
+    first. certainty_of: what the model is certain of. For `label` and `cluster`, the certainty is a
+    probability; for `position`, the share of the variance of positions that is between images
+    rather than the image's own uncertainty. It is null if the model does not say how certain it is,
+    and `images` is empty."""
 
     version: int | None
     certainty_of: str | None

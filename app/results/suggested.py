@@ -17,6 +17,8 @@ from app.core.errors import NotFound
 from app.results import class_labels, labels, own_clusters
 from app.results.models import Model
 from app.results.service import get_model
+from app.results.uncertainties import read_uncertainty
+from app.results.vectors import read_vectors
 
 # More images could not be told apart on a map of a page's width.
 MOST_PLACED = 1_000
@@ -26,8 +28,8 @@ MOST_PLACED = 1_000
 class Suggestions:
     """images: with the model's certainty of each, 0..1, the least certain first.
 
-    certainty_of: what the certainty is about: `label` or `cluster`; None if the model does not say
-    how certain it is. version: of the model; None if there is none.
+    certainty_of: what the certainty is about: `label`, `cluster` or `position`; None if the model
+    does not say how certain it is. version: of the model; None if there is none.
     """
 
     version: int | None
@@ -42,8 +44,8 @@ def suggested_images(session: Session, campaign: Campaign, limit: int) -> Sugges
     if model is None or not campaign.ask_about or not is_chosen(session, campaign):
         return Suggestions(None if model is None else model.version, None, [])
     for subject, tells, certainty in _CERTAINTIES:
-        if tells(model):
-            chosen = _least_certain(session, campaign, certainty(campaign, model), limit)
+        if tells(campaign, model):
+            chosen = _least_certain(session, campaign, certainty(session, campaign, model), limit)
             return Suggestions(model.version, subject, chosen)
     return Suggestions(model.version, None, [])
 
@@ -95,21 +97,40 @@ def _least_certain(
     return [(images[position], float(certainty[position])) for position in others.tolist()]
 
 
-def _of_labels(campaign: Campaign, model: Model) -> NDArray[np.float64]:
+def _of_labels(_: Session, campaign: Campaign, model: Model) -> NDArray[np.float64]:
     return labels.read_labels(campaign, model).sureness
 
 
-def _of_classes(campaign: Campaign, model: Model) -> NDArray[np.float64]:
+def _of_classes(_: Session, campaign: Campaign, model: Model) -> NDArray[np.float64]:
     return class_labels.read_class_labels(campaign, model).sureness
 
 
-def _of_clusters(campaign: Campaign, model: Model) -> NDArray[np.float64]:
+def _of_clusters(_: Session, campaign: Campaign, model: Model) -> NDArray[np.float64]:
     return own_clusters.read_memberships(campaign, model).probability
 
 
-_Certainty = Callable[[Campaign, Model], NDArray[np.float64]]
-_CERTAINTIES: tuple[tuple[str, Callable[[Model], bool], _Certainty], ...] = (
-    ("label", labels.tells_labels, _of_labels),
-    ("label", class_labels.tells_class_labels, _of_classes),
-    ("cluster", own_clusters.tells_clusters, _of_clusters),
+def _of_positions(session: Session, campaign: Campaign, model: Model) -> NDArray[np.float64]:
+    """Return the share of the variance of an image's position that is between images, rather than
+    its own uncertainty."""
+    uncertainty = read_uncertainty(campaign, model)
+    assert uncertainty is not None
+    own = (uncertainty.deviation.astype(np.float64) ** 2).sum(axis=1)
+    between = read_vectors(session, model).var(axis=0).sum()
+    return np.asarray(between / np.maximum(between + own, np.finfo(np.float64).tiny))
+
+
+def _places_by_features(campaign: Campaign, model: Model) -> bool:
+    """Tell whether features place images that no answer shows. Without them, the positions of all
+    these images are equally uncertain."""
+    uncertainty = read_uncertainty(campaign, model)
+    return uncertainty is not None and bool(uncertainty.by_features.any())
+
+
+_Tells = Callable[[Campaign, Model], bool]
+_Certainty = Callable[[Session, Campaign, Model], NDArray[np.float64]]
+_CERTAINTIES: tuple[tuple[str, _Tells, _Certainty], ...] = (
+    ("label", lambda _, model: labels.tells_labels(model), _of_labels),
+    ("label", lambda _, model: class_labels.tells_class_labels(model), _of_classes),
+    ("cluster", lambda _, model: own_clusters.tells_clusters(model), _of_clusters),
+    ("position", _places_by_features, _of_positions),
 )

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
@@ -13,6 +14,11 @@ from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.collections.service import add_files, get_collection
 from app.core.database import transaction
+from app.core.storage import put_object
+from app.results.models import Model
+from app.results.vectors import read_vectors
+from app.strategies.uncertainty import FILE as UNCERTAINTY
+from app.strategies.uncertainty import Uncertainty
 from likewise.client.campaigns import Campaign as ClientCampaign
 from testbed.builders import (
     a_campaign,
@@ -149,6 +155,29 @@ def test_models_that_state_no_certainty_suggest_nothing(client: TestClient, owne
     learn()
     reply = client.get(f"/api/v1/campaigns/{campaign.id}/suggested-images").json()
     assert reply == {"version": 1, "certainty_of": None, "images": []}
+
+
+def test_images_whose_positions_features_tell_least_are_suggested(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_partial_campaign(owner)
+    choose()
+    answer_all(client, a_session(client, campaign), 20)
+    learn()
+    asked = asked_of(campaign)
+    with transaction() as session:
+        model = session.scalars(select(Model)).one()
+        others = np.setdiff1d(np.arange(N), asked)
+        # Less certain from one image to the next.
+        deviation = np.zeros((N, len(read_vectors(session, model)[0])), np.float32)
+        deviation[others] = np.linspace(0.1, 2, len(others))[:, None]
+        placed = Uncertainty(deviation, np.isin(np.arange(N), others))
+        put_object(f"{model.artifact_key}/{UNCERTAINTY}", placed.to_bytes())
+    reply = client.get(f"/api/v1/campaigns/{campaign.id}/suggested-images?limit=5").json()
+    assert reply["certainty_of"] == "position"
+    assert [image["image"] for image in reply["images"]] == others[:-6:-1].tolist()
+    certainties = [image["certainty"] for image in reply["images"]]
+    assert 0 < certainties[0] < certainties[-1] < 1
 
 
 def test_the_client_asks_about_suggested_images(client: TestClient, owner: Account) -> None:
