@@ -28,7 +28,7 @@ class FeaturePrior:
     weights: (4,) of the three log odds, and an offset, for pairs of images in answers, empty if
     features do not improve predictions of held-out answers; unseen_weights: (4,) for the other
     pairs; unseen: (N,) bool, images that only features place; variance: (n, M) of their
-    coordinates, in this order, empty if the pooled model's positions are shown."""
+    coordinates, in this order, or (0,) if the pooled model's positions are shown."""
 
     pooled: PooledModel
     map_places: Tensor
@@ -41,7 +41,8 @@ class FeaturePrior:
     @property
     def is_shown(self) -> bool:
         """Whether the positions of `pooled` are the crowd model's."""
-        return len(self.variance) == 0
+        # Without unseen images, the variance is (0, M).
+        return self.variance.ndim == 1
 
     @property
     def improves(self) -> bool:

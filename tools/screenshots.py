@@ -50,7 +50,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with transaction() as session:
         demo = [find_campaign(session, name) for name in (EMOJI_CAMPAIGN, COLOUR_CAMPAIGN)]
-        emoji, colours = (annotator_link(one, get_settings().base_url) for one in demo)
+        emoji, colours = (annotator_link(campaign, get_settings().base_url) for campaign in demo)
     others = {kind: link_of(kind, demo[0].collection_id) for kind in KINDS}
     with chromium() as browser:
         for name in SIZES:

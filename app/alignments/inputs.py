@@ -15,10 +15,11 @@ from app.alignments.models import Alignment
 from app.campaigns.models import Campaign
 from app.core.storage import StorageError, get_object
 from app.features.models import FeatureSet
-from app.features.reading import Features, features_wanted
+from app.features.reading import table_wanted
 from app.features.stored_rows import StoredRows, read_rows
+from app.features.tables import FeatureTable
 from app.results.dataset import load_learning_data
-from app.results.learn import newest_map
+from app.results.learn import newest_map, with_table
 from app.results.models import Model
 from app.results.service import get_model
 from app.results.vectors import read_vectors
@@ -37,7 +38,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class AlignmentInputs:
     """embedding: (n, K) of the campaign's n images; map_positions: (n, 2); references: scores that
-    another alignment with the same answers and model already has; features: of the strategy."""
+    another alignment with the same answers and model already has; features: of the strategy, None
+    if they are not needed or not there any more."""
 
     campaign: Campaign
     model: Model
@@ -46,7 +48,7 @@ class AlignmentInputs:
     map_positions: NDArray[np.float64]
     rows: StoredRows
     references: Json | None
-    features: Callable[[], Features]
+    features: Callable[[], FeatureTable | None] | None
 
     @property
     def answers(self) -> "Groupings":
@@ -73,6 +75,7 @@ def read_inputs(session: Session, alignment: Alignment, feature_set: FeatureSet)
         )
     map_positions = newest_map(session, campaign)
     assert map_positions is not None
+    references = _references(session, alignment, model, data)
     return AlignmentInputs(
         campaign,
         model,
@@ -80,13 +83,19 @@ def read_inputs(session: Session, alignment: Alignment, feature_set: FeatureSet)
         embedding,
         map_positions,
         read_rows(session, feature_set),
-        _references(session, alignment, model, data),
-        features_wanted(session, campaign, _features_of(campaign)),
+        references,
+        None if references is not None else _own_features(session, campaign),
     )
 
 
-def _features_of(campaign: Campaign) -> str | None:
-    return features_named(get_strategy(campaign.strategy), campaign.settings)
+def _own_features(session: Session, campaign: Campaign) -> Callable[[], FeatureTable | None] | None:
+    named = features_named(get_strategy(campaign.strategy), campaign.settings)
+    try:
+        return table_wanted(session, campaign, named)
+    except ValueError:
+        # Its set was deleted, or this server has no encoder. Other sets can be aligned still.
+        logger.warning("campaign %s cannot be fitted again", campaign.id, exc_info=True)
+        return None
 
 
 def _references(
@@ -102,16 +111,16 @@ def _references(
     return figures and {name: figures[name] for name in ("campaign", "people")}
 
 
-def campaign_model(given: AlignmentInputs) -> "CampaignModel":
+def campaign_model(given: AlignmentInputs, heard: Callable[[], None]) -> "CampaignModel | None":
     """Return what fits the campaign's strategy to some of its answers, for the score of its own
-    distances."""
-    strategy, features = get_strategy(given.campaign.strategy), given.features()
+    distances; None if its features are not there any more. heard: called while it learns."""
+    if given.features is None:
+        return None
+    strategy, data = get_strategy(given.campaign.strategy), with_table(given.data, given.features())
 
     def fit(answers: "Groupings") -> Any:
-        part = replace(
-            given.data, rounds=[answers], words=[], purposes=[], previous=None, features=features
-        )
-        places = strategy.learn(part, given.campaign.settings, lambda _: None).embedding
+        part = replace(data, rounds=[answers], words=[], purposes=[], previous=None)
+        places = strategy.learn(part, given.campaign.settings, lambda _: heard()).embedding
 
         def distances(i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
             return np.asarray(np.linalg.norm(places[i] - places[j], axis=1), np.float64)

@@ -5,6 +5,7 @@ The row's lease is renewed by a thread, because one fit may take longer than a l
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 # Shares of the progress bar.
 _READ, _FITTED = 0.05, 0.4
+_HEARD_SECONDS = 1.0
 # Splits into learned and held-out grids that figures are the mean of.
 N_REPEATS = 2
 Report = Callable[[float], None]
@@ -151,12 +153,14 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
     def listen(done: int, total: int, _: Mapping[str, float]) -> None:
         report(_READ + (_FITTED - _READ) * done / total)
 
+    errors = embedding_errors(given)
+    heard = _heard(report)
     model = FeatureAlignment(given.campaign.seed).fit(
         values[:n],
         given.answers,
         known[:n],
         embedding=given.embedding,
-        embedding_error=embedding_errors(given),
+        embedding_error=errors,
         attribute=column_attributes(given),
         progress=listen,
     )
@@ -165,9 +169,10 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
         given.answers,
         {name: known[:n]},
         attribute=answer_attributes(given),
-        campaign=campaign_model(given) if given.references is None else None,
+        campaign=campaign_model(given, heard) if given.references is None else None,
         n_repeats=N_REPEATS,
         random_state=given.campaign.seed,
+        progress=lambda *_: heard(),
     )
     references = given.references or references_of(judgement)
     about = {
@@ -176,7 +181,7 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
         "version": feature_set.version,
         "model_version": given.model.version,
     }
-    images = _placed_images(given, model, values, known)
+    images = _placed_images(given, model, values, known, errors)
     stored = StoredAlignment(model, reduction, about, images)
     figures = figures_of(model, judgement, name, given.attributes, references)
     report(1.0)
@@ -192,6 +197,19 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
         leased.end(held, "done")
 
 
+def _heard(report: Report) -> Callable[[], None]:
+    """Return a function for loops, which reports now and then that the work goes on."""
+    last = time.monotonic()
+
+    def heard() -> None:
+        nonlocal last
+        if time.monotonic() - last >= _HEARD_SECONDS:
+            last = time.monotonic()
+            report(_FITTED)
+
+    return heard
+
+
 def _require_computed(feature_set: FeatureSet) -> None:
     if feature_set.state == "failed":
         raise LikewiseError(
@@ -205,6 +223,7 @@ def _placed_images(
     model: "FeatureAlignment",
     values: NDArray[np.float32],
     known: NDArray[np.bool_],
+    errors: NDArray[np.float64] | None,
 ) -> PlacedImages:
     """Images that answers are about are where the campaign's model has them; the others where the
     features place them, and if these are not used, nowhere."""
@@ -215,9 +234,13 @@ def _placed_images(
     asked[:n] = in_grids(given.answers)
     placed = known & ~asked & model.used_
     positions = np.zeros((total, given.embedding.shape[1]))
+    deviations = np.zeros(positions.shape, np.float32)
     positions[:n][asked[:n]] = given.embedding[asked[:n]]
+    if errors is not None:
+        deviations[:n][asked[:n]] = errors[asked[:n]]
     if placed.any():
-        positions[placed] = model.places(values[placed]).positions
+        there = model.places(values[placed])
+        positions[placed], deviations[placed] = there.positions, there.deviations
     places = model.metric_places(values[known])
     metric = np.full((total, places.shape[1]), np.nan, np.float32)
     metric[known] = places
@@ -225,7 +248,9 @@ def _placed_images(
     hashes = np.frombuffer(bytes.fromhex("".join(given.rows.hashes)), np.uint8).reshape(-1, 32)
     design = np.column_stack([given.embedding, np.ones(n)])
     to_map = np.asarray(np.linalg.lstsq(design, given.map_positions, rcond=None)[0], np.float64)
-    return PlacedImages(rows, hashes[rows], positions[rows], asked[rows], metric[rows], to_map)
+    return PlacedImages(
+        rows, hashes[rows], positions[rows], deviations[rows], asked[rows], metric[rows], to_map
+    )
 
 
 def requeue_lost_alignments(session: Session) -> int:

@@ -25,6 +25,7 @@ from app.features.models import OF_TABLE, UPLOADED
 from app.features.stored_rows import current_source
 from app.results.models import Clustering, Model
 from app.results.vectors import one_at_a_time
+from app.strategies.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     from learning.neighbors import NearestPoints
@@ -50,7 +51,8 @@ class Near:
 
 @dataclass(frozen=True)
 class AssignedCluster:
-    """The cluster of most of the nearest images. share: of them that are in it."""
+    """The cluster of most of the nearest images that answers are about. share: of them that are in
+    it."""
 
     clustering: Clustering
     number: int
@@ -77,17 +79,23 @@ class Loaded:
 
     def __init__(self, stored: StoredAlignment) -> None:
         self.stored = stored
-        self._index: NearestPoints | None = None
+        self._indices: dict[bool, NearestPoints] = {}
         self._lock = Lock()
 
-    def nearest(self, positions: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-        """Return (M, k) rows of the placed images, nearest first."""
+    def nearest(
+        self, positions: NDArray[np.float64], k: int, *, asked: bool = False
+    ) -> NDArray[np.int64]:
+        """Return (M, at most k) rows of the placed images, nearest first. asked: only of those that
+        answers are about."""
         from learning.neighbors import NearestPoints
 
+        images = self.stored.images
+        rows = np.flatnonzero(images.asked) if asked else np.arange(len(images.rows))
         with self._lock:
-            if self._index is None:
-                self._index = NearestPoints(np.ascontiguousarray(self.stored.images.positions))
-            return self._index.query(k, positions)
+            if asked not in self._indices:
+                points = np.ascontiguousarray(images.positions[rows])
+                self._indices[asked] = NearestPoints(points)
+            return rows[self._indices[asked].query(min(k, len(rows)), positions)]
 
 
 _kept: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
@@ -186,8 +194,9 @@ def place(
     prepared = stored.prepared(rows)
     places = stored.model.places(prepared)
     metric = stored.model.metric_places(prepared)
-    n_near = min(max(k, _VOTERS), len(stored.images.rows))
-    nearest = here.nearest(places.positions, n_near)
+    nearest = here.nearest(places.positions, k)
+    # Clusterings place images that features place, too, but only those in answers tell.
+    voters = here.nearest(places.positions, _VOTERS, asked=True)
     images = _images(session, campaign, stored, nearest)
     attributes, clustering = _described(session, campaign, stored)
     maps = np.column_stack([places.positions, np.ones(len(rows))]) @ stored.images.to_map
@@ -198,8 +207,8 @@ def place(
             places.deviations[row],
             (float(maps[row, 0]), float(maps[row, 1])),
             attributes,
-            _cluster(clustering, stored, nearest[row]),
-            _neighbours(stored, images, nearest[row], places, metric, row)[:k],
+            _cluster(clustering, stored, voters[row]),
+            _neighbours(stored, images, nearest[row], places, metric, row),
         )
         for row, name in enumerate(names)
     ]
@@ -228,8 +237,12 @@ def _neighbours(
     own = stored.images
     gaps = own.positions[nearest] - places.positions[row]
     distances = np.sqrt((gaps**2).sum(axis=1))
-    along = np.sqrt((gaps**2 * places.deviations[row] ** 2).sum(axis=1))
-    deviations = along / np.maximum(distances, 1e-12)
+    both = Uncertainty(
+        np.vstack([places.deviations[row], own.deviations[nearest]]).astype(np.float32),
+        np.append(True, ~own.asked[nearest]),
+    )
+    points = np.vstack([places.positions[row], own.positions[nearest]])
+    deviations = both.of_distances(points, 0, np.arange(1, len(points)))
     here = np.broadcast_to(metric[row], own.metric[nearest].shape)
     known = np.asarray(np.isfinite(own.metric[nearest]).all(axis=1), np.bool_)
     probability = stored.model.probability_of_places(
@@ -275,7 +288,7 @@ def _cluster(
         return None
     positions = stored.images.rows[nearest]
     labels = np.array(clustering.labels, np.int64)
-    votes = [int(labels[p]) for p in positions[:_VOTERS] if p < len(labels) and labels[p] >= 0]
+    votes = [int(labels[p]) for p in positions if p < len(labels) and labels[p] >= 0]
     if not votes:
         return None
     number = int(np.bincount(votes).argmax())

@@ -40,7 +40,8 @@ class PlacedImages:
     """Where the images of the collection are, as far as that is known.
 
     rows: (M,) positions in the collection; hashes: (M, 32) uint8 SHA-256; positions: (M, K) in the
-    campaign's space; asked: (M,) whether answers are about the image; metric: (M, d) places in
+    campaign's space; deviations: (M, K) of them, 0 for images in answers if the campaign's model
+    does not tell; asked: (M,) whether answers are about the image; metric: (M, d) places in
     which distances are those of annotators' pairs, NaN without features; to_map: (K + 1, 2) turns
     positions, with a last column of ones, into positions on the map.
     """
@@ -48,6 +49,7 @@ class PlacedImages:
     rows: NDArray[np.int64]
     hashes: NDArray[np.uint8]
     positions: NDArray[np.float64]
+    deviations: NDArray[np.float32]
     asked: NDArray[np.bool_]
     metric: NDArray[np.float32]
     to_map: NDArray[np.float64]
@@ -159,6 +161,8 @@ def _images_of(data: bytes, model: "FeatureAlignment") -> PlacedImages:
     shapes = (images.hashes.shape, images.positions.shape, images.asked.shape, images.to_map.shape)
     if shapes != ((n, 32), (n, k), (n,), (k + 1, 2)) or len(images.metric) != n:
         raise ValueError("its arrays have the wrong shape")
+    if images.deviations.shape != (n, k) or not np.isfinite(images.deviations).all():
+        raise ValueError("its deviations are not finite numbers, one for each position")
     return images
 
 

@@ -19,6 +19,7 @@ from app.features.models import OF_TABLE, UPLOADED, FeatureSet
 from app.features.sets import checked_name, count_known
 from app.features.shards import DamagedFeatures, StoredSet, as_bytes, from_bytes, store_shard
 from app.features.sources import TABLE
+from app.features.vector_files import MOST_COLUMNS
 
 logger = logging.getLogger(__name__)
 COLUMNS = "columns.json"
@@ -115,5 +116,6 @@ def _check_set(feature_set: FeatureSet) -> None:
             expected = checked_name(feature_set.name)
         except InvalidInput as error:
             raise DamagedArchive(f"The archive has an unusable feature set. {error}") from error
-    if feature_set.name != expected or (feature_set.n_features or 0) < 1:
+    is_possible = 1 <= (feature_set.n_features or 0) <= MOST_COLUMNS
+    if feature_set.name != expected or not is_possible:
         raise DamagedArchive(f"The archive's feature set {feature_set.name[:40]!r} is unusable.")

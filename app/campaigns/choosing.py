@@ -21,9 +21,9 @@ from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.core.database import transaction
-from app.core.errors import Conflict, LostLease
+from app.core.errors import Conflict, LostLease, NoRoom
 from app.core.outages import through_outages
-from app.features.computing import run_feature_set
+from app.features.computing import NO_ROOM_YET, run_feature_set
 from app.features.models import UPLOADED, FeatureSet
 from app.features.reading import read_set
 from app.features.sets import ACTIVE, compute_set, set_named
@@ -63,8 +63,19 @@ class _ChoosingJob:
         while (state := self._state_of_set()) != "done":
             if state == "queued" and self._set_id is not None:
                 run_feature_set(self._set_id, self._is_lost)
+                self._require_room()
             self._report()
             time.sleep(_WAIT_SECONDS)
+
+    def _require_room(self) -> None:
+        """Raise NoRoom if the set waits for free space. Do not wait for it here, because this
+        worker also removes what is deleted to make room."""
+        with transaction() as session:
+            feature_set = session.get(FeatureSet, self._set_id)
+            if feature_set is None or feature_set.state != "queued":
+                return
+            if feature_set.error == NO_ROOM_YET:
+                raise NoRoom(NO_ROOM_YET)
 
     def _state_of_set(self) -> str:
         """Return the state of the needed set, `done` if none is needed. Raises ValueError if it
@@ -138,7 +149,11 @@ class _ChoosingJob:
         from learning.feature_map import feature_map
 
         features = read().values
-        store_places(self.campaign_id, feature_map(features))
+        try:
+            store_places(self.campaign_id, feature_map(features))
+        except (NoRoom, OSError):
+            # The campaign does not need its map before the first answer.
+            logger.exception("campaign %s: its map by features is not stored", self.campaign_id)
         return cover(features, wanted, seed)
 
     def store(self, chosen: NDArray[np.int64]) -> None:

@@ -74,7 +74,8 @@ class CampaignPlan(BaseModel):
         default=0,
         title="Images to ask about",
         description="How many of the images are shown to annotators; 0: all. They are chosen to "
-        "represent the collection. All images take part and are placed by their features.",
+        "represent the collection. All images take part; the others are placed by their features, "
+        "if the strategy learns from features.",
     )
     ask_by: Annotated[str | None, Range(0, LONGEST_NAME, "characters")] = Field(
         default=None,

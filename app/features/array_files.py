@@ -5,7 +5,6 @@ images. Nothing is unpickled.
 """
 
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from app.core.zips import UNREADABLE, opened, unreadable_reason
 from app.features.vector_files import (
     LARGEST,
     BadFeatureTable,
@@ -32,6 +32,10 @@ _SAFETENSORS = {
     "U16": "<u2", "I32": "<i4", "U32": "<u4", "I64": "<i8", "U64": "<u8",
 }  # fmt: skip
 _NAMES = ("filenames", "filename", "names")
+MOST_MEMBERS = 1_000
+# What reading a damaged or crafted file raises. RuntimeError: its members are encrypted, or its
+# header is nested too deep.
+_UNREADABLE = (*UNREADABLE, KeyError, TypeError, IndexError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,16 @@ def read_vectors(filename: str, file: BinaryIO, names: list[str] | None) -> Vect
         )
     try:
         array, own_names = read(file)
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, OSError) as error:
-        raise BadFeatureTable(f"{filename[:100]!r} cannot be read: {error}.") from error
-    return _in_rows(array, names if names is not None else own_names)
+    except _UNREADABLE as error:
+        raise _unreadable(filename, error) from error
+    return _in_rows(filename, array, names if names is not None else own_names)
 
 
-def _in_rows(array: _Array, names: list[str] | None) -> VectorFile:
+def _unreadable(filename: str, error: Exception) -> BadFeatureTable:
+    return BadFeatureTable(f"{filename[:100]!r} cannot be read: {unreadable_reason(error)}.")
+
+
+def _in_rows(filename: str, array: _Array, names: list[str] | None) -> VectorFile:
     if len(array.shape) != 2 or not prod(array.shape):
         raise BadFeatureTable(
             f"The array has the shape {array.shape}. It must be (N, F): one row for each image, "
@@ -84,16 +92,19 @@ def _in_rows(array: _Array, names: list[str] | None) -> VectorFile:
             "one name for each row, in the same order."
         )
     columns = [f"feature_{number}" for number in range(width)]
-    return VectorFile(columns, _array_rows(array, names), n)
+    return VectorFile(columns, _array_rows(filename, array, names), n)
 
 
-def _array_rows(array: _Array, names: list[str] | None) -> Iterator[VectorRow]:
+def _array_rows(filename: str, array: _Array, names: list[str] | None) -> Iterator[VectorRow]:
     n, width = array.shape
     row_bytes = width * array.dtype.itemsize
     at_once = max(1, PIECE_BYTES // row_bytes)
     for start in range(0, n, at_once):
         count = min(at_once, n - start)
-        data = array.file.read(count * row_bytes)
+        try:
+            data = array.file.read(count * row_bytes)
+        except _UNREADABLE as error:
+            raise _unreadable(filename, error) from error
         if len(data) != count * row_bytes:
             raise BadFeatureTable(
                 f"The file ends before row {start + len(data) // row_bytes} of {n:,}: it was cut "
@@ -134,7 +145,7 @@ def _npy(file: IO[bytes]) -> tuple[_Array, None]:
 
 
 def _npz(file: IO[bytes]) -> tuple[_Array, list[str] | None]:
-    archive = zipfile.ZipFile(file)
+    archive = opened(file, MOST_MEMBERS)
     names: list[str] | None = None
     tables = []
     for member in archive.namelist():

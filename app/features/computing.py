@@ -14,6 +14,7 @@ from sqlalchemy import Select, delete, func, select
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
+from app.collections.garbage import discard_below
 from app.collections.models import Collection, Image
 from app.core import leased
 from app.core.database import locked, transaction
@@ -116,6 +117,7 @@ class _Work:
     """A claimed set, its source, and how to report progress."""
 
     def __init__(self, claimed: FeatureSet, source: Source, stopping: Callable[[], bool]) -> None:
+        self._claimed = claimed
         self.id, self.epoch = claimed.id, claimed.epoch
         self.collection_id, self.version = claimed.collection_id, claimed.version
         self.source = source
@@ -139,12 +141,14 @@ class _Work:
     def store(self, hashes: Sequence[str], values: NDArray[np.float32]) -> int:
         """Store a part, and return how many images have a row. Raises LostLease."""
         with transaction() as session:
-            feature_set = held_set(session, self.id, self.epoch)
+            _check_width(held_set(session, self.id, self.epoch), values.shape[1])
             query = select(func.max(FeatureShard.number)).where(FeatureShard.set_id == self.id)
             number = session.scalar(query)
-            number = 0 if number is None else number + 1
-            _check_width(feature_set, values.shape[1])
-            session.add(store_shard(feature_set, number, hashes, values))
+        # Slow storage must not keep the row locked, because uploads of images wait for it.
+        shard = store_shard(self._claimed, 0 if number is None else number + 1, hashes, values)
+        with transaction() as session:
+            feature_set = held_set(session, self.id, self.epoch)
+            session.add(shard)
             feature_set.n_known += len(hashes)
             feature_set.n_done = feature_set.n_known
             # The next claim begins after this part, so earlier attempts say nothing about it.
@@ -155,7 +159,11 @@ class _Work:
         """Forget the parts of another version of the source. Raises LostLease."""
         with transaction() as session:
             feature_set = held_set(session, self.id, self.epoch)
-            session.execute(delete(FeatureShard).where(FeatureShard.set_id == self.id))
+            forgotten = delete(FeatureShard).where(FeatureShard.set_id == self.id)
+            keys = session.scalars(forgotten.returning(FeatureShard.key))
+            folders = sorted({key.rpartition("/")[0] for key in keys})
+            if folders:
+                discard_below(session, *folders)
             feature_set.version = self.source.version_hash
             feature_set.n_features, feature_set.n_known, feature_set.n_done = None, 0, 0
 

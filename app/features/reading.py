@@ -52,16 +52,27 @@ Value = TypeVar("Value")
 def features_wanted(
     session: Session, campaign: TakingPart, name: str | None
 ) -> Callable[[], Features]:
-    """Return a function that returns the features called `name`, (N, F) or (N, H, W[, C]). Call it
-    without a transaction, because it may read every image. Without a name, there are no features.
+    """Return a function that returns the features called `name`, (N, F) or (N, H, W[, C]), as
+    `table_wanted` does."""
+    read = table_wanted(session, campaign, name)
+
+    def shaped() -> Features:
+        table = read()
+        return None if table is None else table.shaped()
+
+    return shaped
+
+
+def table_wanted(
+    session: Session, campaign: TakingPart, name: str | None
+) -> Callable[[], FeatureTable | None]:
+    """Return a function that returns the features called `name`. Call it without a transaction,
+    because it may read every image. Without a name, there are no features.
 
     Raises ValueError if they should come from a table that has none, or cannot be computed on this
     server.
     """
-    if name is None:
-        return lambda: None
-    read = read_set(session, campaign, name)
-    return lambda: read().shaped()
+    return (lambda: None) if name is None else read_set(session, campaign, name)
 
 
 def read_set(session: Session, campaign: TakingPart, name: str) -> Callable[[], FeatureTable]:

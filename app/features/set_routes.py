@@ -30,6 +30,7 @@ from app.features.set_schemas import (
     computed_sources,
 )
 from app.features.uploading import upload_set
+from app.features.vector_files import MOST_NAMES_BYTES
 
 api = api_router("/collections/{collection_id}/feature-sets", "features")
 
@@ -73,7 +74,7 @@ def upload_feature_set(
 ) -> UploadedSetOut:
     """Upload a table of vectors as a new feature set. Nothing is stored if anything is wrong."""
     collection = get_collection(session, account, collection_id)
-    listed = None if names is None else names.file.read()
+    listed = None if names is None else names.file.read(MOST_NAMES_BYTES + 1)
     given = (file.filename or "unnamed", file.file)
     summary = upload_set(session, account, collection, name, given, listed)
     uploaded = summary.feature_set

@@ -110,8 +110,8 @@ def add_set(session: Session, collection: Collection, feature_set: FeatureSet) -
 
 def _flush_named(session: Session, feature_set: FeatureSet) -> None:
     name = feature_set.name
-    other = set_named(session, feature_set.collection_id, name)
     try:
+        other = set_named(session, feature_set.collection_id, name)
         if other is not None and other is not feature_set:
             raise NameTaken(_taken(other.name))
         with session.begin_nested():
@@ -184,7 +184,6 @@ def delete_set(
     # Alignments of a campaign with the set are below its folder, too.
     discard_below(session, prefix_of(collection.id, feature_set.id))
     if feature_set.kind == OF_TABLE:
-        locked(session, Collection, collection.id)
         session.execute(
             update(Image).where(Image.collection_id == collection.id).values(features=None)
         )
@@ -198,6 +197,8 @@ def _require_unused(
     # A source without a set is computed when it is needed, so a campaign goes on without its set.
     if feature_set.kind not in (UPLOADED, OF_TABLE):
         return
+    # No campaign starts from here on.
+    locked(session, Collection, collection.id)
     learners = hooks.learners(session, collection, feature_set.name)
     if learners:
         raise SetInUse(

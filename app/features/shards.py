@@ -46,10 +46,10 @@ def store_shard(
 ) -> FeatureShard:
     """Store rows, and return the row that names the object.
 
-    Its key contains the epoch, so that a worker that lost its lease overwrites nothing.
+    Its folder is that of the epoch, so that a worker that lost its lease overwrites nothing.
     """
     folder = prefix_of(feature_set.collection_id, feature_set.id)
-    key = f"{folder}/{number:06d}-{feature_set.epoch}.safetensors"
+    key = f"{folder}/{feature_set.epoch}/{number:06d}.safetensors"
     data = as_bytes(hashes, values)
     put_object(key, data)
     return FeatureShard(

@@ -26,6 +26,24 @@ from app.features.vector_files import BadFeatureTable, VectorFile, VectorRow, re
 
 # A table is taken for that of another collection if it names fewer of its images, of either.
 FEWEST = 0.5
+# Names that a message quotes.
+_MOST_NAMED = 5
+
+
+@dataclass
+class _Names:
+    """How many names there were, and the first of them: a file may have millions."""
+
+    n: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, name: str) -> None:
+        self.n += 1
+        if len(self.first) < _MOST_NAMED:
+            self.first.append(name[:60])
+
+    def __str__(self) -> str:
+        return ", ".join(self.first) + ("…" if self.n > len(self.first) else "")
 
 
 @dataclass
@@ -38,8 +56,8 @@ class UploadSummary:
     n_rows: int = 0
     n_stored: int = 0
     n_empty: int = 0
-    unknown: list[str] = field(default_factory=list)
-    ambiguous: list[str] = field(default_factory=list)
+    unknown: _Names = field(default_factory=_Names)
+    ambiguous: _Names = field(default_factory=_Names)
 
     @property
     def notes(self) -> list[str]:
@@ -49,9 +67,9 @@ class UploadSummary:
             (self.unknown, "no image of this collection has the name"),
             (self.ambiguous, "several images have the name (add a column sha256)"),
         ):
-            if names:
-                rows = f"{len(names):,} of {self.n_rows:,} rows were not used, because"
-                notes.append(f"{rows} {what}: {_some(names)}.")
+            if names.n:
+                rows = f"{names.n:,} of {self.n_rows:,} rows were not used, because"
+                notes.append(f"{rows} {what}: {names}.")
         missing = self.n_images - self.n_stored
         if missing:
             verb = "have" if missing > 1 else "has"
@@ -163,7 +181,7 @@ def _store(
         summary.n_rows += 1
         images = matcher.images(row)
         if len(images) != 1:
-            (summary.ambiguous if images else summary.unknown).append(row.filename or row.sha256)
+            (summary.ambiguous if images else summary.unknown).add(row.filename or row.sha256)
             continue
         matcher.note(images[0], row)
         if row.values is None:
@@ -229,7 +247,8 @@ def _check_match(summary: UploadSummary) -> None:
             "its rows are empty"
             if n_matched
             else "none of its file names is that of an image in this collection: "
-            f"{_some(summary.unknown or summary.ambiguous)}. Is it the table of another collection?"
+            f"{summary.unknown if summary.unknown.n else summary.ambiguous}. Is it the table of "
+            "another collection?"
         )
         raise BadFeatureTable(f"Nothing of {summary.n_rows:,} rows can be used, because {what}")
     is_few = n_matched < FEWEST * summary.n_rows and n_matched < FEWEST * summary.n_images
@@ -237,14 +256,10 @@ def _check_match(summary: UploadSummary) -> None:
         raise BadFeatureTable(
             f"Only {n_matched:,} of {summary.n_rows:,} rows name an image of this collection, "
             f"which has {summary.n_images:,} images. Is it the table of another collection? "
-            f"Unknown names: {_some(summary.unknown)}. Remove these rows if it is the right one."
+            f"Unknown names: {summary.unknown}. Remove these rows if it is the right one."
         )
     if summary.feature_set.n_constant == summary.feature_set.n_features:
         raise BadFeatureTable(
             "All columns have the same value for all images, so these features cannot distinguish "
             "images."
         )
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(name[:60] for name in names[:5]) + ("…" if len(names) > 5 else "")

@@ -21,6 +21,8 @@ MOST_COLUMNS = 65_536
 # Characters of one line of a table: the most columns, with 40 characters each.
 LONGEST_LINE = MOST_COLUMNS * 40
 LARGEST = 3e38
+# Of a list of file names.
+MOST_NAMES_BYTES = 64 * 2**20
 NAME_COLUMNS = ("filename", "sha256")
 
 
@@ -193,6 +195,11 @@ def read_names(data: bytes) -> list[str]:
 
     Raises BadFeatureTable.
     """
+    if len(data) > MOST_NAMES_BYTES:
+        raise BadFeatureTable(
+            f"The list of file names is larger than {MOST_NAMES_BYTES >> 20} MiB. Upload the table "
+            "as a CSV, which names each row's image."
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -20,8 +20,8 @@ from app.campaigns.rounds import Batch, batches_wanted
 from app.core.database import transaction
 from app.core.outages import passes_by_itself, through_outages
 from app.core.storage import put_object
-from app.features.reading import features_wanted
-from app.features.sources import FeatureArray
+from app.features.reading import table_wanted
+from app.features.tables import FeatureTable
 from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
 from app.results.models import EmbeddedImage, Model
@@ -55,7 +55,7 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     Raises LostLease if the job was taken over, ValueError if the answers cannot be learned from.
     """
     given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
-    campaign, data = given.campaign, replace(given.data, features=given.features())
+    campaign, data = given.campaign, with_table(given.data, given.features())
     reporter = _Reporter(job_id, epoch)
     learned = get_strategy(campaign.strategy).learn(data, campaign.settings, reporter)
     name = f"{job_id}-{epoch}"
@@ -77,6 +77,13 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     logger.info("campaign %s: published model %d", campaign_id, version)
 
 
+def with_table(data: LearningData, table: FeatureTable | None) -> LearningData:
+    """Return what is learned from, with the features of the campaign's images."""
+    if table is None:
+        return data
+    return replace(data, features=table.shaped(), known=table.known)
+
+
 @dataclass(frozen=True)
 class _Given:
     """The input of a job. wanted: see batches_wanted; before: (N, d) vectors of an earlier round;
@@ -84,7 +91,7 @@ class _Given:
 
     campaign: Campaign
     data: LearningData
-    features: Callable[[], FeatureArray | None]
+    features: Callable[[], FeatureTable | None]
     wanted: list[tuple[int, int]]
     before: NDArray[np.float64] | None
     map_before: NDArray[np.float64] | None
@@ -103,7 +110,7 @@ def _read(campaign_id: UUID) -> _Given:
         return _Given(
             campaign=campaign,
             data=data,
-            features=features_wanted(session, campaign, named),
+            features=table_wanted(session, campaign, named),
             # Imported answers are learned before it is known what to ask about, but ask nothing.
             wanted=batches_wanted(session, campaign) if is_chosen(session, campaign) else [],
             before=vectors_of_earlier_round(session, campaign, data.newest_round),

@@ -38,6 +38,11 @@ class StrategySettings(BaseModel, extra="forbid"):
         """Return the stored settings of a campaign, also of one of an earlier version."""
         return cls.model_validate({**cls.before, **settings})
 
+    @classmethod
+    def reads_features(cls, settings: dict[str, Any]) -> bool:
+        """Tell whether these settings use the features that they name."""
+        return True
+
 
 @dataclass(frozen=True)
 class LearningData:
@@ -49,7 +54,8 @@ class LearningData:
     words: group descriptions of every answer, in the order of `all_answers`.
     previous: the campaign's newest model, if it has one.
     features: (N, F) or (N, H, W[, C]) what is known about the images in advance, if the settings
-        ask for it.
+        ask for it; known: (N,) which images have features of their own, rather than the mean of the
+        others; None for all of them.
     purposes: the purpose of the grid of every answer, in the order of `all_answers`.
     n_images: N, the number of images of the campaign.
     grid_size: S, images per grid.
@@ -72,6 +78,7 @@ class LearningData:
     begun: NDArray[np.int64] | None = None
     purposes: list[str | None] = field(default_factory=list)
     features: NDArray[np.floating[Any]] | None = None
+    known: NDArray[np.bool_] | None = None
     ballot: Ballot | None = None
     asked: NDArray[np.int64] | None = None
 
@@ -180,7 +187,8 @@ def kinds_of(strategy: Strategy) -> list[Kind]:
 
 def features_named(strategy: Strategy, settings: dict[str, Any]) -> str | None:
     """Return the name of the features that a campaign with these settings learns from, or None."""
-    if strategy.features_setting is None:
+    model = strategy.settings_model
+    if strategy.features_setting is None or not model.reads_features(settings):
         return None
     name = settings.get(strategy.features_setting, NOTHING)
     return None if name == NOTHING else str(name)

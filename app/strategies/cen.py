@@ -49,6 +49,10 @@ class CenSettings(StrategySettings):
     # Without the setting, campaigns learned without features.
     before: ClassVar[dict[str, Any]] = {"features": NOTHING}
 
+    @classmethod
+    def reads_features(cls, settings: dict[str, Any]) -> bool:
+        return settings.get("model") != "published"
+
     n_dimensions: int = Field(
         default=8,
         ge=1,
@@ -169,23 +173,24 @@ def _fit(
     def listen(done: int, total: int, metrics: Any) -> None:
         progress(_FIT_SHARE * done / total)
 
+    features = _table(data.features)
     previous = data.previous.load(type(model)) if data.previous is not None else None
     if data.previous is None or previous is None or not _same_shape(previous, model):
         if isinstance(model, PaperContextEmbedding):
             return model.fit(answers, progress=listen), {}
-        return model.fit(answers, progress=listen, features=_table(data.features)), {}
+        return model.fit(answers, progress=listen, features=features, known=data.known), {}
     notes = {"from_version": data.previous.version}
     if isinstance(model, PaperContextEmbedding):
         assert isinstance(previous, PaperContextEmbedding)
         return model.fit(answers, progress=listen).aligned_with(previous), notes
     assert not isinstance(previous, PaperContextEmbedding)
-    features = _table(data.features)
-    return model.fit(answers, init=previous, progress=listen, features=features), notes
+    fitted = model.fit(answers, init=previous, progress=listen, features=features, known=data.known)
+    return fitted, notes
 
 
-def _table(features: NDArray[np.floating[Any]] | None) -> NDArray[np.float64] | None:
+def _table(features: NDArray[np.floating[Any]] | None) -> NDArray[np.floating[Any]] | None:
     """Return features as (N, F), with small images row by row."""
-    return None if features is None else features.reshape(len(features), -1).astype(np.float64)
+    return None if features is None else features.reshape(len(features), -1)
 
 
 def _uncertainty(model: "Network") -> Uncertainty | None:

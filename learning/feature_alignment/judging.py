@@ -13,7 +13,7 @@ from learning.base import Progress
 from learning.feature_alignment.ceiling import Ceiling, split_half
 from learning.feature_alignment.folds import only_images
 from learning.feature_alignment.inputs import Inputs, checked_features
-from learning.feature_alignment.model import FeatureAlignment, in_grids
+from learning.feature_alignment.model import MIN_IMAGES, FeatureAlignment, in_grids
 from learning.groupings import Groupings, Pairs
 from learning.metrics import best_threshold, pair_accuracy, pair_auc
 
@@ -94,6 +94,8 @@ def judge(
     In each repeat, half of the images and three in ten grids are held out: learning sees neither
     these grids nor these images. Both images of a tested pair are held out. Images
     without features in a set are left out of its test, so compare sets only with equal `known`.
+    progress: of each fit; with fewer than MIN_IMAGES images to learn from there is none, and no
+    score.
     Raises ValueError as `FeatureAlignment.fit` does.
     """
     tables = {
@@ -105,11 +107,9 @@ def judge(
         raise ValueError(f"attribute must be ({len(groupings)},), got shape {about.shape}")
     repeats = [_repeat(groupings, random_state + number) for number in range(n_repeats)]
     scores = {}
-    for done, (name, (table, mask)) in enumerate(tables.items()):
-        parts = [_of_set(table, mask, repeat, about, random_state) for repeat in repeats]
+    for name, (table, mask) in tables.items():
+        parts = [_of_set(table, mask, repeat, about, random_state, progress) for repeat in repeats]
         scores[name] = _joined(parts)
-        if progress is not None:
-            progress(done + 1, len(tables), {})
     return Judgement(scores, _seen(campaign, repeats), split_half(groupings, random_state))
 
 
@@ -139,10 +139,13 @@ def _of_set(
     repeat: _Repeat,
     about: IntArray | None,
     seed: int,
+    progress: Progress | None,
 ) -> _Part:
-    model = FeatureAlignment(random_state=seed)
-    model.fit(table, repeat.train, mask)
     shown = mask & in_grids(repeat.train)
+    if shown.sum() < MIN_IMAGES:
+        return _Part(None, None, False, {})
+    model = FeatureAlignment(random_state=seed)
+    model.fit(table, repeat.train, mask, progress=progress)
     scaling = Inputs.fit(np.asarray(table[shown], np.float64), seed)
     test = only_images(repeat.test, mask).pairs()
     train = only_images(repeat.train, mask).pairs()

@@ -267,7 +267,7 @@ def _guided(
         structure=POOLED,
         places=pooled.positions,
         evidence=(trial.evidence,),
-        prior=replace(prior, variance=variance[:0]),
+        prior=replace(prior, variance=variance.new_zeros(0)),
     )
 
 

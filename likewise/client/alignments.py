@@ -13,8 +13,8 @@ from likewise.client.transport import Transport
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The server takes twice as many vectors, and requests of 16 MB.
-_VECTORS_AT_ONCE, _IMAGES_AT_ONCE = 500, 20
+# The server takes twice as many vectors, and requests of 16 MB; a number has about 20 characters.
+_VECTORS_AT_ONCE, _NUMBERS_AT_ONCE, _IMAGES_AT_ONCE = 500, 700_000, 20
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,15 @@ class CampaignAlignments:
     def place_vectors(
         self, features: str, vectors: "Sequence[Sequence[float]] | NDArray[Any]", k: int = 10
     ) -> list[NewPlace]:
-        """Place new images by their vectors (M, F), 500 at a time, with the k nearest images of
+        """Place new images by their vectors (M, F), some at a time, with the k nearest images of
         the collection. Raises KeyError if the features were not aligned."""
         rows = [[float(number) for number in row] for row in vectors]
         address = f"{self._alignment_path(features)}/places"
         places: list[NewPlace] = []
-        for start in range(0, len(rows), _VECTORS_AT_ONCE):
-            body = {"vectors": rows[start : start + _VECTORS_AT_ONCE], "k": k}
+        widest = max(map(len, rows), default=0)
+        at_once = max(1, min(_VECTORS_AT_ONCE, _NUMBERS_AT_ONCE // max(1, widest)))
+        for start in range(0, len(rows), at_once):
+            body = {"vectors": rows[start : start + at_once], "k": k}
             places += map(NewPlace.of, self._transport.post(address, body)["items"])
         return places
 

@@ -17,6 +17,8 @@ down_revision = "0027"
 branch_labels = None
 depends_on = None
 
+# Features that settings of the release before can name.
+KNOWN_BEFORE = ("nothing", "appearance", "components", "pixels", "grey", "features", "custom")
 OWN = "collection_id IN (SELECT likewise_own_collections())"
 SHARED = "collection_id IN (SELECT likewise_shared_collections(false))"
 OF_SET = "EXISTS (SELECT FROM feature_set WHERE feature_set.id = set_id{and_own})"
@@ -115,15 +117,15 @@ def downgrade() -> None:
     """Uploaded and computed sets are lost: the release before has no place for them. The features
     of tables stay with their images, and the objects in storage until their collection is
     deleted."""
-    # The release before refuses settings that name a set.
+    # The release before refuses settings that it does not know.
+    op.execute("UPDATE campaign SET settings = settings - 'features' WHERE strategy = 'cen'")
     for setting, instead in (("features", "appearance"), ("start_from", "nothing")):
         op.execute(
             sa.text(
                 "UPDATE campaign SET settings = jsonb_set(settings, ARRAY[:setting], "
-                "to_jsonb(CAST(:instead AS text))) FROM feature_set "
-                "WHERE feature_set.collection_id = campaign.collection_id "
-                "AND feature_set.kind = 'uploaded' AND feature_set.name = settings ->> :setting"
-            ).bindparams(setting=setting, instead=instead)
+                "to_jsonb(CAST(:instead AS text))) "
+                "WHERE settings ->> :setting <> ALL(CAST(:known AS text[]))"
+            ).bindparams(setting=setting, instead=instead, known=list(KNOWN_BEFORE))
         )
     op.drop_table("feature_shard")
     op.drop_table("feature_set")

@@ -46,7 +46,16 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Campaigns then ask about all their images, because the release before knows no part."""
+    """Campaigns then ask about all their images, because the release before knows no part. Those
+    whose images are still being chosen are drafts again."""
+    op.execute(
+        "UPDATE campaign SET state = 'draft', n_images = 0, started_at = NULL "
+        "WHERE ask_about > 0 AND NOT EXISTS "
+        "(SELECT 1 FROM asked_image WHERE campaign_id = campaign.id) AND NOT EXISTS "
+        "(SELECT 1 FROM round WHERE campaign_id = campaign.id AND number > 0)"
+    )
+    op.execute("DELETE FROM outbox WHERE job_id IN (SELECT id FROM job WHERE kind = 'choose')")
+    op.execute("DELETE FROM job WHERE kind = 'choose'")
     op.drop_table("asked_image")
     op.drop_constraint(op.f("ck_campaign_ask_about"), "campaign", type_="check")
     op.drop_column("campaign", "ask_by")

@@ -330,6 +330,14 @@ def test_requests_that_make_no_sense(
     assert "groups" in reply.json()["detail"]
 
 
+def test_a_few_images_are_aligned_without_figures(client: TestClient, owner: Account) -> None:
+    campaign = answered_campaign(owner)
+    with_features(client, campaign, few=clip_of()[:24])
+    [few] = aligned(client, campaign, "few")
+    assert few["state"] == "done", few["error"]
+    assert few["figures"]["aligned"] is None
+
+
 def test_too_few_images_with_features(client: TestClient, owner: Account) -> None:
     campaign = answered_campaign(owner)
     with_features(client, campaign, few=clip_of()[:10])

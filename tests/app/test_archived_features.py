@@ -108,6 +108,14 @@ def _bad_name(members: Members) -> Members:
     return changed(members, "feature_set", rename)
 
 
+def _far_too_wide(members: Members) -> Members:
+    def widen(row: dict[str, Any]) -> None:
+        if row["name"] == "clip":
+            row["n_features"] = 2_000_000_000
+
+    return changed(members, "feature_set", widen)
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -117,6 +125,7 @@ def _bad_name(members: Members) -> Members:
         (_no_set, "belongs to no feature set"),
         (_no_file, "cannot be used: it is not a file of features"),
         (_bad_name, "unusable feature set"),
+        (_far_too_wide, "'clip' is unusable"),
     ],
 )
 def test_damaged_sets_are_refused_and_leave_nothing(

@@ -11,7 +11,7 @@ from app.campaigns.changes import ACTIONS, clone_campaign
 from app.campaigns.choosing import run_choosing
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from app.core.errors import Conflict, InvalidInput, LostLease
+from app.core.errors import Conflict, InvalidInput, LostLease, NoRoom
 from app.features import computing, shards
 from app.features.computing import requeue_lost_sets
 from app.features.models import FeatureSet
@@ -223,6 +223,28 @@ def test_a_choice_continues_where_a_killed_worker_stopped(
     encode_by(monkeypatch, encoder)
     choose()
     assert encoder.n_encoded == N - stored.n_known
+    assert len(asked_of(campaign)) == M
+
+
+def test_a_worker_does_not_wait_while_the_disk_is_full(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode_by(monkeypatch, Encoder())
+    campaign = a_partial_campaign(owner)
+
+    def is_full(key: str, data: bytes) -> None:
+        raise NoRoom
+
+    stored = shards.put_object
+    monkeypatch.setattr(shards, "put_object", is_full)
+    # The job is postponed, because the worker also removes what makes room.
+    with pytest.raises(NoRoom, match="disk is full"):
+        choose()
+    monkeypatch.setattr(shards, "put_object", stored)
+    with transaction() as session:
+        job = session.scalars(select(Job)).one()
+        fail_job(session, job.id, job.epoch, "NoRoom", retry=True)
+    choose()
     assert len(asked_of(campaign)) == M
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from numpy.typing import NDArray
 from safetensors.numpy import save
 from sqlalchemy import select
 
@@ -186,6 +187,20 @@ def test_arrays_with_and_without_names(client: TestClient, collection: Collectio
     assert [item["name"] for item in items] == list(files)
 
 
+def a_changed_npz(values: NDArray[np.float32]) -> bytes:
+    """Of which a value was changed in storage."""
+    file = io.BytesIO()
+    np.savez(file, values)
+    data = bytearray(file.getvalue())
+    data[data.index(values.tobytes()) + 1] ^= 1
+    return bytes(data)
+
+
+def a_nested_header() -> bytes:
+    header = b"[" * 100_000
+    return len(header).to_bytes(8, "little") + header
+
+
 def test_bad_arrays_are_refused(client: TestClient, collection: Collection) -> None:
     values = random_values(N)
     objects = io.BytesIO()
@@ -204,6 +219,8 @@ def test_bad_arrays_are_refused(client: TestClient, collection: Collection) -> N
         (b"nothing", "a.npy", None, "cannot be read"),
         (b"nothing", "a.npz", None, "cannot be read"),
         (b"nothing", "a.safetensors", None, "cannot be read"),
+        (a_changed_npz(values), "a.npz", None, "cannot be read: Bad CRC-32"),
+        (a_nested_header(), "a.safetensors", None, "cannot be read"),
         (b"x", "a.parquet", None, "is not a file of features. Upload one of: .csv"),
         (a_vector_table(values), "a.csv", b"a\n", "Upload it without a list of file names"),
     ):

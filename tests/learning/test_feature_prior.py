@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from learning.arrays import FloatArray
 from learning.cen import ContextEmbeddingNetwork
@@ -170,3 +172,11 @@ def test_features_that_cannot_be_used_leave_the_model_as_it_is() -> None:
 def test_features_that_do_not_fit_are_refused(table: FloatArray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ContextEmbeddingNetwork(random_state=0).fit(world()[1], features=table)
+
+
+def test_positions_of_the_prior_are_shown_only_if_it_says_so() -> None:
+    prior = fitted()._engine.model.prior
+    assert prior is not None
+    # No image is unseen if the campaign asks about all of them.
+    assert not replace(prior, variance=torch.zeros(0, 2)).is_shown
+    assert replace(prior, variance=torch.zeros(0)).is_shown

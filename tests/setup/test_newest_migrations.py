@@ -1,4 +1,4 @@
-"""Migrations 0023 to 0028 run down and up on a database that holds data."""
+"""Migrations 0023 to 0030 run down and up on a database that holds data."""
 
 import os
 
@@ -141,3 +141,31 @@ def test_0028_lists_the_features_of_tables_and_leaves_them_where_they_are(
         assert features_wanted(session, campaign, "features")() is not None
     assert reloaded(learning.id).settings["features"] == "appearance"
     uploaded(client, campaign.collection_id, clip)
+
+
+def test_0028_takes_back_settings_that_the_release_before_refuses(
+    environment: dict[str, str],
+) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    a_draft(owner, settings={"features": "objects"})
+    a_draft(owner, strategy="scdc", settings={"features": "objects"})
+    a_draft(owner, strategy="scdc", settings={"features": "grey"})
+    migrate(url, "downgrade", "0027")
+    chosen = "SELECT settings ->> 'features' FROM campaign ORDER BY created_at"
+    assert query(url, chosen) == [(None,), ("appearance",), ("grey",)]
+    migrate(url, "upgrade", "head")
+
+
+def test_0030_makes_drafts_of_campaigns_whose_images_are_not_chosen(
+    environment: dict[str, str],
+) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    a_campaign(owner)
+    a_campaign(owner, ask_about=10, ask_by="features")
+    migrate(url, "downgrade", "0029")
+    states = "SELECT state, n_images, started_at IS NULL FROM campaign ORDER BY created_at"
+    assert query(url, states) == [("running", 30, False), ("draft", 0, True)]
+    assert query(url, "SELECT count(*) FROM job WHERE kind = 'choose'") == [(0,)]
+    migrate(url, "upgrade", "head")
