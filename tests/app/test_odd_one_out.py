@@ -155,7 +155,7 @@ def test_triplets_find_neighbours() -> None:
     points = np.random.default_rng(0).random((60, 2))
     crowd = FeatureCrowd(points, 4, 0.05)
     cen = get_strategy("cen")
-    settings = cen.settings_model().model_dump()
+    settings = cen.settings_model.model_validate({"features": "nothing"}).model_dump()
     design = Design("odd_one_out", "cen", settings, 1, 3, 2, 1, 0)
     played = play(design, crowd, 1200, 0)
     # By chance, 10 of 59.
