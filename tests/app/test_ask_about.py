@@ -235,12 +235,11 @@ def test_a_worker_does_not_wait_while_the_disk_is_full(
     def is_full(key: str, data: bytes) -> None:
         raise NoRoom
 
-    stored = shards.put_object
-    monkeypatch.setattr(shards, "put_object", is_full)
-    # The job is postponed, because the worker also removes what makes room.
-    with pytest.raises(NoRoom, match="disk is full"):
-        choose()
-    monkeypatch.setattr(shards, "put_object", stored)
+    with monkeypatch.context() as patched:
+        patched.setattr("app.features.shards.put_object", is_full)
+        # The job is postponed, because the worker also removes what makes room.
+        with pytest.raises(NoRoom, match="disk is full"):
+            choose()
     with transaction() as session:
         job = session.scalars(select(Job)).one()
         fail_job(session, job.id, job.epoch, "NoRoom", retry=True)
