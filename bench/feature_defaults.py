@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
-from bench.features import SOURCES, World, faces, labelme, read_table
+from bench.feature_worlds import SOURCES, World, faces, labelme, read_table
 from bench.harness.paths import publish
 from bench.harness.tables import Row, distinct, mean_sd, of, seeds, table
 from bench.real_crowds.data import load

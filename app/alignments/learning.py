@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from learning.feature_alignment import FeatureAlignment
 
 logger = logging.getLogger(__name__)
+NO_ROOM_YET = (
+    "The server's disk is full. The alignment continues on its own once the administrator has "
+    "freed some space."
+)
 # Shares of the progress bar.
 _READ, _FITTED = 0.05, 0.4
 _HEARD_SECONDS = 1.0
@@ -76,9 +80,14 @@ def run_alignment(alignment_id: UUID, stopping: Callable[[], bool]) -> None:
     except (LostLease, NoResultFound) as error:
         # It was taken over or deleted, so nothing more is written.
         logger.info("alignment %s: %s", alignment_id, error)
+    except NoRoom as error:
+        # Do not wait here, because this worker also removes what is deleted to make room.
+        logger.warning("alignment %s is postponed: %s", alignment_id, error)
+        with transaction() as session:
+            alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+            leased.give_back(alignment)
+            alignment.error = NO_ROOM_YET
     except (LikewiseError, ValueError) as error:
-        if isinstance(error, NoRoom):
-            logger.warning("alignment %s: %s", alignment_id, error)
         # Trying again would not help.
         with transaction() as session:
             alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)

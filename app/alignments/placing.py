@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from app.collections.decoding import RejectedImage
 from app.collections.images import prepare_image
 from app.collections.models import Image
 from app.core.errors import Conflict, InvalidInput
+from app.core.settings import get_settings
 from app.features.models import OF_TABLE, UPLOADED
 from app.features.stored_rows import current_source
 from app.results.models import Clustering, Model
@@ -145,7 +146,7 @@ def checked_vectors(vectors: Sequence[Sequence[float]], name: str, width: int) -
     return values.astype(np.float32)
 
 
-def vectors_of_images(named: NamedAlignment, files: Sequence[tuple[str, bytes]]) -> Float32:
+def vectors_of_images(named: NamedAlignment, files: Sequence[tuple[str, BinaryIO]]) -> Float32:
     """Encode new images as the images of the collection were, (M, F).
 
     Raises Conflict for features that the server does not compute, RejectedImage with the name of a
@@ -166,13 +167,15 @@ def vectors_of_images(named: NamedAlignment, files: Sequence[tuple[str, bytes]])
             code="vectors_needed",
         )
     with one_at_a_time():
-        values = source.encode([_thumbnail(name, data) for name, data in files])
+        values = source.encode([_thumbnail(name, file) for name, file in files])
     return np.asarray(values, np.float32)
 
 
-def _thumbnail(name: str, data: bytes) -> NDArray[np.uint8]:
+def _thumbnail(name: str, file: BinaryIO) -> NDArray[np.uint8]:
     """Return what the encoder would read of the image if it were in the collection."""
     try:
+        # A byte more than allowed is enough to refuse it.
+        data = file.read(get_settings().max_image_bytes + 1)
         encoded = prepare_image(data).encoded["thumb"]
     except RejectedImage as error:
         raise RejectedImage(f"{name[:100]!r}: {error}", code=error.code) from error

@@ -154,7 +154,7 @@ def place_images(
             code="too_many_images",
         )
     placing.loaded(named.alignment)
-    given = [(file.filename or "unnamed", file.file.read()) for file in files]
+    given = [(file.filename or "unnamed", file.file) for file in files]
     rows = placing.vectors_of_images(named, given)
     return _placed(session, campaign, named, [name for name, _ in given], rows, k)
 

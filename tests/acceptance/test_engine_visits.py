@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(not FULL, reason="run by make acceptance (LIKEWI
 SMALL = {"grid_size": 6, "budget": 8}
 CODE = re.compile(r"[A-Z2-9]{4}-[A-Z2-9]{4}")
 NARROW = (600, 900)
-# A request to delete what is open waits, and whoever opens it after that waits, too.
+# A request to delete what is open waits, and a tab that opens it after that waits, too.
 HANG = """
 const opening = indexedDB.open("likewise");
 opening.onsuccess = () => indexedDB.deleteDatabase("likewise");

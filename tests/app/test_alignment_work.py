@@ -16,12 +16,12 @@ from app.alignments.models import Alignment
 from app.alignments.service import ALIGN_TASK
 from app.campaigns.models import Campaign
 from app.core.database import transaction
+from app.core.errors import NoRoom
 from app.core.outbox import OutboxMessage
 from app.core.settings import get_settings
 from app.core.storage import list_objects
 from app.features.computing import run_feature_set
 from app.features.stored_rows import reduced_rows
-from testbed.builders import an_account, sign_in
 from tests.support.aligned_campaigns import (
     alignments_of,
     answered_campaign,
@@ -39,13 +39,6 @@ from workers.turns import next_messages
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures of one repeat, because these tests are about other things."""
     monkeypatch.setattr(learning, "N_REPEATS", 1)
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 @pytest.fixture
@@ -152,3 +145,22 @@ def test_an_account_aligns_one_at_a_time(client: TestClient, campaign: Campaign)
     with transaction() as session:
         messages = next_messages(session, 100)
         assert [message.task for message in messages].count(ALIGN_TASK) == 1
+
+
+def test_an_alignment_waits_while_the_disk_is_full(
+    client: TestClient, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clip = requested(client, campaign)
+
+    def is_full(key: str, data: bytes) -> None:
+        raise NoRoom
+
+    with monkeypatch.context() as patched:
+        patched.setattr("app.alignments.stored.put_object", is_full)
+        run(clip)
+    waiting = read(client, campaign, clip["id"])
+    assert waiting["state"] == "queued"
+    assert "disk is full" in waiting["error"]
+    run(clip)
+    done = read(client, campaign, clip["id"])
+    assert (done["state"], done["error"]) == ("done", None)

@@ -15,7 +15,7 @@ from app.collections.service import add_files
 from app.core.database import transaction
 from app.core.storage import all_keys
 from app.features.reading import read_set
-from testbed.builders import a_campaign, a_collection, a_png, an_account, reloaded, sign_in
+from testbed.builders import a_campaign, a_collection, a_png, reloaded
 from tests.support.archives import Members, archive_of, bring, changed, packed, unpacked
 from tests.support.feature_sets import (
     a_vector_table,
@@ -27,13 +27,6 @@ from tests.support.feature_sets import (
 )
 
 N = 12
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 @pytest.fixture

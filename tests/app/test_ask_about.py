@@ -25,9 +25,7 @@ from testbed.builders import (
     a_collection,
     a_draft,
     a_recruitment,
-    an_account,
     reloaded,
-    sign_in,
 )
 from tests.app.test_annotation import a_lease, a_session
 from tests.app.test_computed_features import Encoder, encode_by
@@ -43,13 +41,6 @@ from tests.support.asked import (
     progress,
     shown_in,
 )
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def test_no_grid_is_shown_before_the_images_are_chosen(client: TestClient, owner: Account) -> None:

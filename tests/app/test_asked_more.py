@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
@@ -24,7 +23,6 @@ from testbed.builders import (
     a_campaign,
     a_collection,
     a_png,
-    an_account,
     reloaded,
     sign_in,
 )
@@ -42,13 +40,6 @@ from tests.support.asked import (
     progress,
     shown_in,
 )
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def add_images(owner: Account, collection_id: UUID, n: int) -> None:

@@ -22,9 +22,7 @@ from testbed.builders import (
     a_campaign,
     a_collection,
     a_draft,
-    an_account,
     reloaded,
-    sign_in,
 )
 from tests.app.test_annotation import a_session
 from tests.support.answer_files import bring as import_lines
@@ -42,13 +40,6 @@ from tests.support.asked import (
     progress,
     shown_in,
 )
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def test_all_rounds_show_only_asked_images_and_all_images_get_places(

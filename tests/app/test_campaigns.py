@@ -16,13 +16,6 @@ from app.kinds import Kind, all_kinds, get_kind
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 
 
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
-
-
 def create(client: TestClient, collection: Collection, **changes: Any) -> Any:
     body = {"name": "Birds", "collection_id": str(collection.id), "grid_size": 6, **changes}
     # As ASCII text, in which JSON can say what UTF-8 cannot: half surrogate pairs.

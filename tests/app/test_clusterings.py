@@ -27,13 +27,6 @@ PLACES = np.array([[0, 0], [9, 0], [0, 9]])[TRUE] + np.random.default_rng(0).nor
 
 
 @pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
-
-
-@pytest.fixture
 def campaign(owner: Account) -> Campaign:
     campaign = a_campaign(owner)
     a_model(campaign, PLACES)

@@ -20,13 +20,6 @@ from testbed.builders import a_png, a_table, a_zip, an_account, sign_in
 File = tuple[str, bytes]
 
 
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
-
-
 def a_collection_id(client: TestClient) -> str:
     created = client.post("/api/v1/collections", json={"name": "Pictures"})
     assert created.status_code == 201

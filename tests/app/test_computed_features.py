@@ -24,18 +24,11 @@ from app.features.computing import requeue_lost_sets, run_feature_set
 from app.features.models import FeatureSet, FeatureShard
 from app.features.reading import read_set
 from app.features.sets import FEATURES_TASK
-from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
+from testbed.builders import a_campaign, a_collection, a_png
 from tests.app.test_features import MODULE, use
 from tests.support.feature_sets import compute, computed, read, root_of, stored_set
 
 N = 20
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 @pytest.fixture

@@ -21,18 +21,11 @@ from app.core.database import transaction
 from app.core.outbox import OutboxMessage
 from app.core.storage import has_object, list_objects, put_object
 from app.tables import metadata
-from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
+from testbed.builders import a_campaign, a_collection, a_png
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_collections import upload
 from tests.app.test_insight import a_campaign_with_model
 from tests.support.images import hashes_of, is_dense, rows_of
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def sweep() -> None:

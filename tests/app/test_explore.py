@@ -22,13 +22,6 @@ from tests.app.test_insight import INSIGHT, a_campaign_with_model, a_model
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
-
-
 # --- strips ----------------------------------------------------------------------------------
 
 

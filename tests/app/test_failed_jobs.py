@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from uuid import UUID
 
-import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
@@ -17,13 +16,6 @@ from app.jobs.service import DRY_RUN, claim_job, fail_job, request_job
 from testbed.builders import a_campaign, an_account, sign_in
 
 AT_ONCE = 12
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def a_failed_job(campaign: Campaign, reason: str = "no memory", kind: str = "learn") -> UUID:

@@ -1,14 +1,11 @@
 """Feature sets: uploads, what is refused, reading for learning, changes of the collection."""
 
-import io
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from numpy.typing import NDArray
-from safetensors.numpy import save
 from sqlalchemy import select
 
 from app.accounts.models import Account, AuditEvent
@@ -16,49 +13,31 @@ from app.collections.deletion import Selection, delete_images
 from app.collections.models import Collection, Image
 from app.collections.service import add_files
 from app.core.database import transaction
-from app.core.storage import delete_objects, get_object, list_objects, put_object
+from app.core.storage import delete_objects, get_object, put_object
 from app.features.models import FeatureShard
-from app.features.reading import features_wanted, read_set
+from app.features.reading import features_wanted
 from app.features.shards import DamagedFeatures
-from app.features.tables import FeatureTable
-from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
+from testbed.builders import a_campaign, a_collection, a_png
 from tests.support.feature_sets import (
     a_vector_table,
-    an_npy,
     computed,
+    names_of,
+    plain_collection,
     random_values,
     read,
     root_of,
+    table_of,
     upload,
     uploaded,
 )
 
 N = 12
-NAMES = [f"image-{index:03d}.png" for index in range(N)]
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
+NAMES = names_of(N)
 
 
 @pytest.fixture
 def collection(owner: Account) -> Collection:
-    """Without features in its table."""
-    files = "\n".join(["filename,colour", *(f"{name},red" for name in NAMES)])
-    return a_collection(owner, N, files.encode())
-
-
-def table_of(collection: Collection, name: str, n: int = 0) -> FeatureTable:
-    class Part:
-        collection_id = collection.id
-        n_images = n
-
-    with transaction() as session:
-        make = read_set(session, Part(), name)
-    return make()
+    return plain_collection(owner, N)
 
 
 def test_a_table_becomes_a_set_that_learning_reads(
@@ -94,140 +73,6 @@ def test_a_wide_column_of_noise_is_as_wide_as_the_others(
     assert table.names == ("f0", "f1", "f2", "f3")
     spread = table.values.std(axis=0)
     assert spread.max() / spread.min() < 3
-
-
-def test_images_without_a_row_are_told_and_get_the_mean(
-    client: TestClient, collection: Collection
-) -> None:
-    values = random_values(N)
-    text = a_vector_table(values[:9]).decode() + f"\n{NAMES[9]},,,,\nunknown.png,1,2,3,4\n"
-    reply = uploaded(client, collection.id, text.encode())
-    assert reply["n_known"] == 9
-    assert reply["notes"] == [
-        "1 of 11 rows were not used, because no image of this collection has the name: "
-        "unknown.png.",
-        "3 of 12 images have no row, and will be treated like the mean of the others.",
-    ]
-    table = table_of(collection, "clip")
-    assert table.known.tolist() == [True] * 9 + [False] * 3
-    assert np.allclose(table.values[9:], table.values[:9].mean(axis=0), atol=1e-6)
-
-
-BAD_TABLES = [
-    (b"", "The file is empty"),
-    (b"filename,a\n", "The file has no row"),
-    (b"filename\nimage-000.png\n", "A feature set has 1 to 65,536 numbers for each image"),
-    (b"name,a\nimage-000.png,1\n", "needs a column 'filename'"),
-    (b"filename;a\nimage-000.png;1\n", "Separate the columns by commas"),
-    (b"filename,a,a\nimage-000.png,1,2\n", "Column 3 has no name of its own ('a')"),
-    (b"filename,a\nimage-000.png,1\nimage-001.png,red\n", "Line 3, column 'a' contains 'red', wh"),
-    (b"filename,a,b\nimage-000.png,1,\n", "Line 2, column 'b' is empty"),
-    (b"filename,a\nimage-000.png,nan\n", "Line 2, column 'a' contains 'nan'. Numbers must be fin"),
-    (b"filename,a\nimage-000.png,inf\n", "Line 2, column 'a' contains 'inf'"),
-    (b"filename,a\nimage-000.png,1e39\n", "Line 2, column 'a' contains '1e39'"),
-    (b"filename,a,b\nimage-000.png,1\n", "Line 2 has 2 cells, and the header names 3 columns"),
-    (b"filename,a\nimage-000.png,1\nimage-001.png,2\nimage-000.png,3\n",
-     "Line 4 is about 'image-000.png', which already has a row (line 2)"),
-    (b"filename,a\n,1\n", "Line 2 has no file name"),
-    (b"filename,a\nimage-000.png,1\nimage-001.png,1\n", "All columns have the same value"),
-    (b"filename,a\nx.png,1\ny.png,2\n", "none of its file names is that of an image in this"),
-    (b"filename,a\nimage-000.png,1\nx.png,2\ny.png,3\nz.png,4\n",
-     "Only 1 of 4 rows name an image of this collection, which has 12 images"),
-    (b"filename,a\nimage-000.png,\xff\n", "not UTF-8 text"),
-    (b'filename,a\n"image-000.png,1\n', "Line 2 has 1 cells"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("data", "message"), BAD_TABLES)
-def test_a_bad_table_says_where_and_leaves_nothing(
-    client: TestClient, collection: Collection, data: bytes, message: str
-) -> None:
-    reply = upload(client, collection.id, data)
-    assert reply.status_code == 422, reply.text
-    assert reply.json()["code"] == "bad_feature_table"
-    assert message in reply.json()["detail"]
-    assert client.get(root_of(collection.id)).json()["items"] == []
-    assert list_objects(f"features/{collection.id}") == []
-
-
-def test_too_many_columns_are_refused_and_65536_are_not(
-    client: TestClient, collection: Collection
-) -> None:
-    width = 65_536
-    header = ",".join(["filename", *(f"f{number}" for number in range(width + 1))])
-    reply = upload(client, collection.id, f"{header}\n".encode())
-    assert "this file has 65,537" in reply.json()["detail"]
-    values = random_values(N, width)
-    assert uploaded(client, collection.id, an_npy(values), file="wide.npy")["n_features"] == width
-    table = table_of(collection, "clip")
-    # Too wide for memory, so it is projected, and distances stay as they were.
-    assert table.values.shape == (N, 2_048)
-    assert np.isfinite(table.values).all()
-    whole = np.linalg.norm(values[0] - values[1])
-    assert np.linalg.norm(table.values[0] - table.values[1]) == pytest.approx(whole, rel=0.3)
-
-
-def test_arrays_with_and_without_names(client: TestClient, collection: Collection) -> None:
-    values = random_values(N)
-    names = "\n".join(reversed(NAMES)).encode()
-    buffer = io.BytesIO()
-    np.savez(buffer, values=values, filenames=np.array(NAMES))
-    files = {
-        "in order": (an_npy(values), "a.npy", None),
-        "with names": (an_npy(values[::-1].astype(np.float64)), "a.npy", names),
-        "npz": (buffer.getvalue(), "a.npz", None),
-        "safetensors": (save({"x": values}), "a.safetensors", None),
-    }
-    for name, (data, file, listed) in files.items():
-        uploaded(client, collection.id, data, name=name, file=file, names=listed)
-        assert np.allclose(
-            table_of(collection, name).values, table_of(collection, "in order").values
-        )
-    items = client.get(root_of(collection.id)).json()["items"]
-    assert [item["name"] for item in items] == list(files)
-
-
-def a_changed_npz(values: NDArray[np.float32]) -> bytes:
-    """Of which a value was changed in storage."""
-    file = io.BytesIO()
-    np.savez(file, values)
-    data = bytearray(file.getvalue())
-    data[data.index(values.tobytes()) + 1] ^= 1
-    return bytes(data)
-
-
-def a_nested_header() -> bytes:
-    header = b"[" * 100_000
-    return len(header).to_bytes(8, "little") + header
-
-
-def test_bad_arrays_are_refused(client: TestClient, collection: Collection) -> None:
-    values = random_values(N)
-    objects = io.BytesIO()
-    np.save(objects, np.array([{"a": 1}]), allow_pickle=True)
-    broken = values.copy()
-    broken[3, 1] = np.nan
-    for data, file, names, message in (
-        (an_npy(values[:5]), "a.npy", None, "has 5 rows, and the collection has 12 images"),
-        (an_npy(values), "a.npy", b"a.png\n", "12 rows, and the list has 1 file names"),
-        (an_npy(values[0]), "a.npy", None, "It must be (N, F)"),
-        (an_npy(broken), "a.npy", None, "Row 3, column 1 contains nan"),
-        (an_npy(values)[:-8], "a.npy", None, "it was cut off"),
-        (an_npy(np.asfortranarray(values)), "a.npy", None, "column by column"),
-        (an_npy(np.array([["a"] * 2] * N)), "a.npy", None, "must contain real numbers"),
-        (objects.getvalue(), "a.npy", None, "Python objects, which are never loaded"),
-        (b"nothing", "a.npy", None, "cannot be read"),
-        (b"nothing", "a.npz", None, "cannot be read"),
-        (b"nothing", "a.safetensors", None, "cannot be read"),
-        (a_changed_npz(values), "a.npz", None, "cannot be read: Bad CRC-32"),
-        (a_nested_header(), "a.safetensors", None, "cannot be read"),
-        (b"x", "a.parquet", None, "is not a file of features. Upload one of: .csv"),
-        (a_vector_table(values), "a.csv", b"a\n", "Upload it without a list of file names"),
-    ):
-        reply = upload(client, collection.id, data, file=file, names=names)
-        assert reply.status_code == 422, (file, reply.text)
-        assert message in reply.json()["detail"], reply.json()["detail"]
-    assert list_objects(f"features/{collection.id}") == []
 
 
 def test_names_are_unique_and_some_are_reserved(client: TestClient, collection: Collection) -> None:

@@ -22,18 +22,11 @@ from app.results.models import EmbeddedImage, Model
 from app.strategies import get_strategy
 from app.strategies.base import check_settings, features_named, stored_settings
 from app.strategies.uncertainty import Uncertainty
-from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
+from testbed.builders import a_campaign, a_collection, reloaded
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.feature_sets import a_vector_table, uploaded
 
 N, SIZE, N_ANSWERS = 200, 10, 14
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 @pytest.fixture

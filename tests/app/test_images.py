@@ -9,16 +9,9 @@ from fastapi.testclient import TestClient
 
 from app.accounts.models import Account
 from app.collections.media import image_urls
-from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
+from testbed.builders import a_campaign, a_collection, a_png
 from tests.app.test_collections import a_collection_id, upload
 from tests.support.images import hashes_of
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def test_a_cache_that_people_share_keeps_an_image_for_a_day_and_no_refusal(

@@ -5,7 +5,6 @@ import io
 from typing import Any
 
 import numpy as np
-import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
@@ -71,13 +70,6 @@ POOLED: dict[str, Any] = {
     ],
 }
 NONE = {**POOLED, "structure": "none", "attributes": [], "none_share": 1.0}
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def a_campaign_with_model(

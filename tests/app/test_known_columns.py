@@ -16,13 +16,6 @@ from testbed.builders import a_campaign, an_account, sign_in
 from tests.app.test_insight import INSIGHT, POOLED, a_model
 
 
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
-
-
 def a_known_campaign(owner: Account, insight: dict[str, Any] | None = INSIGHT) -> Campaign:
     """Column 0 of the embedding parts `species`, column 2 is the `size`; `id` tells nothing."""
     campaign = a_campaign(owner)

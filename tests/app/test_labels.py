@@ -16,7 +16,7 @@ from app.strategies.labels import FILE, Labels
 from app.strategies.votes_insight import reliability
 from learning.aggregation import METHODS
 from learning.ballots import NO, YES
-from testbed.builders import a_campaign, an_account, sign_in
+from testbed.builders import a_campaign
 from tests.app.test_insight import a_model
 
 N = 30
@@ -109,13 +109,6 @@ def know(campaign: Campaign) -> None:
                 wanted=grid.wanted,
             )
         )
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 @pytest.fixture

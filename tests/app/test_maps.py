@@ -20,16 +20,8 @@ from app.maps.levels import CELLS, NO_PICTURE, locate, picture_levels
 from app.maps.sheets import CELL, SIDE
 from app.results.models import EmbeddedImage
 from app.results.vectors import one_at_a_time
-from testbed.builders import an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import a_campaign_with_model
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 def a_map(owner: Account) -> tuple[Campaign, NDArray[np.float32]]:

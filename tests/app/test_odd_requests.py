@@ -12,16 +12,9 @@ from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.database import transaction
 from emulators.mturk.server import running as running_emulator
-from testbed.builders import a_campaign, a_personal_link, an_account, sign_in
+from testbed.builders import a_campaign, a_personal_link, an_account
 from testbed.recruits import SECRET, an_account_on
 from tests.conftest import forget_settings
-
-
-@pytest.fixture
-def owner(client: TestClient) -> Account:
-    account = an_account()
-    sign_in(client, account)
-    return account
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.accounts.models import Account
 from app.alignments.learning import run_alignment
+from app.alignments.stored import EXPORT
 from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.core.database import transaction
@@ -69,6 +70,14 @@ def with_features(client: TestClient, campaign: Campaign, **sets: NDArray[np.flo
         uploaded(client, campaign.collection_id, a_vector_table(values), name=name)
 
 
+def campaign_of_two_sets(client: TestClient, owner: Account) -> Campaign:
+    """With the features that its annotators see, and noise."""
+    campaign = answered_campaign(owner)
+    noise = np.random.default_rng(9).normal(size=(N, 5)).astype(np.float32)
+    with_features(client, campaign, clip=clip_of(), noise=noise)
+    return campaign
+
+
 def alignments_of(campaign: Campaign) -> str:
     return f"/api/v1/campaigns/{campaign.id}/alignments"
 
@@ -103,3 +112,18 @@ def row_of(alignment_id: object) -> Any:
 
     with transaction() as session:
         return session.get_one(Alignment, UUID(str(alignment_id)))
+
+
+def use_anyway(alignment_id: str) -> None:
+    with transaction() as session:
+        session.merge(row_of(alignment_id)).used = True
+
+
+def places(client: TestClient, campaign: Campaign, alignment_id: object, **body: Any) -> Any:
+    return client.post(f"{alignments_of(campaign)}/{alignment_id}/places", json=body)
+
+
+def exported(client: TestClient, campaign: Campaign, alignment_id: object) -> bytes:
+    reply = client.get(f"{alignments_of(campaign)}/{alignment_id}/{EXPORT}")
+    assert reply.status_code == 200, reply.text
+    return reply.content

@@ -90,7 +90,7 @@ class FaultProxy:
         self._call(lambda: setattr(self, "_needle", needle))
 
     def refuse(self, *needles: bytes) -> None:
-        """A connection ends as soon as its client says any of them; the server is not told."""
+        """A connection ends as soon as its client says any of them; the server gets nothing."""
         self._call(lambda: setattr(self, "_refused", needles))
 
     def heal(self) -> None:

@@ -8,16 +8,21 @@ import numpy as np
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
+from app.accounts.models import Account
+from app.collections.models import Collection
 from app.core.database import transaction
 from app.features.computing import run_feature_set
 from app.features.models import FeatureSet
+from app.features.reading import read_set
+from app.features.tables import FeatureTable
+from testbed.builders import a_collection
 
 
 def a_vector_table(
     values: NDArray[Any], names: list[str] | None = None, columns: list[str] | None = None
 ) -> bytes:
     """A CSV with a row for each of `image-000.png`, …"""
-    names = names or [f"image-{index:03d}.png" for index in range(len(values))]
+    names = names or names_of(len(values))
     columns = columns or [f"f{number}" for number in range(values.shape[1])]
     lines = [",".join(["filename", *columns])]
     for name, row in zip(names, values, strict=True):
@@ -29,6 +34,26 @@ def an_npy(values: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, values)
     return buffer.getvalue()
+
+
+def plain_collection(owner: Account, n: int) -> Collection:
+    """A collection without features in its table."""
+    lines = ["filename,colour", *(f"{name},red" for name in names_of(n))]
+    return a_collection(owner, n, "\n".join(lines).encode())
+
+
+def names_of(n: int) -> list[str]:
+    return [f"image-{index:03d}.png" for index in range(n)]
+
+
+def table_of(collection: Collection, name: str, n: int = 0) -> FeatureTable:
+    class Part:
+        collection_id = collection.id
+        n_images = n
+
+    with transaction() as session:
+        make = read_set(session, Part(), name)
+    return make()
 
 
 def random_values(n: int, width: int = 4, seed: int = 0) -> NDArray[np.float32]:
