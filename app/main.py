@@ -79,7 +79,7 @@ def create_app() -> FastAPI:
         description="Learns which images people perceive as similar, and why.",
         docs_url=None,
         redoc_url=None,
-        openapi_url=openapi.ADDRESS,
+        openapi_url=None,
         generate_unique_id_function=openapi.operation_id,
     )
     openapi.describe_api(app)

@@ -5,6 +5,7 @@ are part of the API and do not change within a version.
 """
 
 from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
@@ -131,11 +132,13 @@ def operation_id(route: APIRoute) -> str:
 
 
 def describe_api(app: FastAPI) -> None:
-    """Make the application serve and use the completed document."""
+    """Make the application use the completed document."""
+    completing = Lock()
 
     def described() -> Schema:
-        if app.openapi_schema is None:
-            app.openapi_schema = _completed(app)
+        with completing:
+            if app.openapi_schema is None:
+                app.openapi_schema = _completed(app)
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]  # the documented way

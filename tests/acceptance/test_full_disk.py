@@ -122,7 +122,10 @@ def test_a_full_disk_is_told_to_requesters_stops_no_annotator_and_leaves_nothing
     before = check_pictures(requester.collection)
     disks.images.fill()
     check_refused(requester.upload(2000))
-    assert httpx.get(f"{system.base_url}/readyz").json()["checks"]["storage"] == "its disk is full"
+    assert (
+        httpx.get(f"{system.base_url}/readyz", timeout=60).json()["checks"]["storage"]
+        == "its disk is full"
+    )
     check_annotator_goes_on(person)
     assert check_pictures(requester.collection) == before
     disks.images.make_room()

@@ -104,11 +104,11 @@ def check_work_goes_on(
             answer(person, 2)
             sign_in(http, owner)
             assert http.get("/api/v1/campaigns").status_code == 200
-            ready = httpx.get(f"{system.base_url}/readyz")
+            ready = httpx.get(f"{system.base_url}/readyz", timeout=60)
             assert (ready.status_code, ready.json()["checks"]["queue"]) == (503, queue_check)
             wait_until("both to be refused", lambda: was_refused(system))
         wait_until("the model", lambda: is_finished(campaign))
-        assert httpx.get(f"{system.base_url}/readyz").status_code == 200
+        assert httpx.get(f"{system.base_url}/readyz", timeout=60).status_code == 200
     check_jobs_done_once()
     assert {name: process.pid for name, process in system.processes.items()} == pids
     assert all(process.poll() is None for process in system.processes.values())

@@ -64,14 +64,14 @@ def without_valkey(web: System) -> Iterator[System]:
 
 def test_ready_when_database_storage_and_queue_answer(web: System) -> None:
     assert readiness(web) == (200, {"database": "ok", "storage": "ok", "queue": "ok"})
-    assert httpx.get(f"{web.base_url}/healthz").json() == {"status": "ok"}
+    assert httpx.get(f"{web.base_url}/healthz", timeout=60).json() == {"status": "ok"}
 
 
 def test_not_ready_without_valkey_and_the_reason_names_no_address(without_valkey: System) -> None:
     status, checks = readiness(without_valkey)
     assert status == 503
     assert checks == {"database": "ok", "storage": "ok", "queue": "not reachable (ConnectionError)"}
-    assert httpx.get(f"{without_valkey.base_url}/healthz").is_success
+    assert httpx.get(f"{without_valkey.base_url}/healthz", timeout=60).is_success
 
 
 def test_not_ready_before_migrations(web: System) -> None:
@@ -116,13 +116,13 @@ def test_there_are_no_metrics_without_a_token_in_the_settings(client: TestClient
 
 def test_metrics_want_the_token(web: System) -> None:
     for given in ("", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x"):
-        reply = httpx.get(f"{web.base_url}/metrics", headers={"Authorization": given})
+        reply = httpx.get(f"{web.base_url}/metrics", headers={"Authorization": given}, timeout=60)
         assert (reply.status_code, reply.json()["code"]) == (401, "bad_metrics_token")
 
 
 def test_requests_are_counted_by_the_template_of_their_route(web: System) -> None:
     for path in ("/a/one-secret-link", "/a/another-secret-link", "/nothing/here", "/static/no.css"):
-        httpx.get(web.base_url + path)
+        httpx.get(web.base_url + path, timeout=60)
     httpx.request("PROPFIND", f"{web.base_url}/healthz")
     # What is no method of HTTP does not come as far.
     assert httpx.request("BREW", f"{web.base_url}/healthz").status_code == 400

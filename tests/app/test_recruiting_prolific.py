@@ -106,7 +106,9 @@ def test_without_consent_nobody_is_paid_and_wrong_codes_are_looked_at(
     hasty.enter()
     hasty.ways = person.ways
     httpx.post(
-        f"{prolific.url}/market/submissions/{hasty.submission}/complete", json={"code": "WRONG"}
+        f"{prolific.url}/market/submissions/{hasty.submission}/complete",
+        json={"code": "WRONG"},
+        timeout=60,
     )
     look()
     assert payments(campaign) == []

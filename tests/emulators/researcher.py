@@ -51,6 +51,7 @@ class Desk:
             headers={"Authorization": f"Token {token or emulator.token}"},
             trust_env=False,
             verify=False,  # no https here; reading certificates takes longer than most tests
+            timeout=60,
         )
 
     @contextmanager

@@ -84,7 +84,7 @@ class Crowd:
     """Simulated workers and the control API, over HTTP."""
 
     def __init__(self, emulator: Emulator) -> None:
-        self.http = httpx.Client(base_url=emulator.endpoint_url)
+        self.http = httpx.Client(base_url=emulator.endpoint_url, timeout=60)
 
     def worker(self, **traits: object) -> str:
         workers = self.http.post("/emulator/workers", json=traits).raise_for_status().json()

@@ -20,10 +20,10 @@ def test_a_wrong_secret_is_told_from_an_unknown_key(emulator: Emulator) -> None:
     with pytest.raises(ClientError) as error:
         client(emulator, key="nobody").get_account_balance()
     assert code_of(error) == "UnrecognizedClientException"
-    reply = httpx.post(emulator.endpoint_url, headers={"X-Amz-Target": "X.GetHIT"})
+    reply = httpx.post(emulator.endpoint_url, headers={"X-Amz-Target": "X.GetHIT"}, timeout=60)
     assert reply.json()["__type"] == "UnknownOperationException"
     target = {"X-Amz-Target": "MTurkRequesterServiceV20170117.GetHIT"}
-    reply = httpx.post(emulator.endpoint_url, headers=target)
+    reply = httpx.post(emulator.endpoint_url, headers=target, timeout=60)
     assert reply.json()["__type"] == "MissingAuthenticationTokenException"
 
 

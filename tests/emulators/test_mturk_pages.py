@@ -91,7 +91,9 @@ def test_the_command_serves_what_its_options_say(monkeypatch: pytest.MonkeyPatch
         emulator.start()
         mturk = client(emulator, key="mine", secret="my-secret")
         served.append(mturk.get_account_balance()["AvailableBalance"])
-        served.append(len(httpx.get(f"{emulator.endpoint_url}/emulator/workers").json()))
+        served.append(
+            len(httpx.get(f"{emulator.endpoint_url}/emulator/workers", timeout=60).json())
+        )
         emulator.stop()
 
     monkeypatch.setattr(Emulator, "serve", serve_for_a_moment)

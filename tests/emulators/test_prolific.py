@@ -84,7 +84,7 @@ def test_what_prolific_does_not_describe_is_refused(desk: Desk, change: Body) ->
 
 
 def test_errors_lists_and_parameters(desk: Desk) -> None:
-    anonymous = httpx.get(f"{desk.emulator.url}/api/v1/users/me/", trust_env=False)
+    anonymous = httpx.get(f"{desk.emulator.url}/api/v1/users/me/", trust_env=False, timeout=60)
     assert anonymous.status_code == 401
     assert set(anonymous.json()["error"]) == {
         "status", "error_code", "title", "detail", "interactive",

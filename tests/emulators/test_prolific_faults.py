@@ -265,7 +265,7 @@ def test_many_at_once_never_take_more_than_the_places(desk: Desk) -> None:
     def come(number: int) -> None:
         wanted = {"participant": desk.person(number)}
         address = f"{desk.emulator.url}/market/studies/{study}/take-part"
-        reply = httpx.post(address, json=wanted, trust_env=False)
+        reply = httpx.post(address, json=wanted, trust_env=False, timeout=60)
         if reply.status_code == 200:
             taken.append(reply.json()["submission_id"])
 
@@ -280,7 +280,7 @@ def test_many_at_once_never_take_more_than_the_places(desk: Desk) -> None:
 def test_the_pages_from_the_list_to_the_earnings(desk: Desk) -> None:
     """As a browser: forms, redirects and a cookie, no JSON."""
     study = desk.study(completion_codes=[code("YES", "AUTOMATICALLY_APPROVE")])
-    with httpx.Client(base_url=desk.emulator.url, trust_env=False) as browser:
+    with httpx.Client(base_url=desk.emulator.url, trust_env=False, timeout=60) as browser:
         person = desk.person(2)
         front = browser.get("/", params={"participant": person})
         assert "Group pictures" in front.text
@@ -307,7 +307,7 @@ def test_the_pages_from_the_list_to_the_earnings(desk: Desk) -> None:
 
 def test_a_wrong_code_is_shown_as_wrong(desk: Desk) -> None:
     submission = desk.take_part(desk.study())
-    with httpx.Client(base_url=desk.emulator.url, trust_env=False) as browser:
+    with httpx.Client(base_url=desk.emulator.url, trust_env=False, timeout=60) as browser:
         back = {"cc": "<b>X", "participant": desk.person()}
         page = browser.get("/submissions/complete", params=back)
         assert "&lt;b&gt;X" in page.text

@@ -169,7 +169,7 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
         manifest = backup.manifest
     assert manifest.rows["campaign"] == 4
     image = image_addresses(before)[0]
-    picture = httpx.get(own_system.base_url + image).content
+    picture = httpx.get(own_system.base_url + image, timeout=60).content
     own_system.stop()
 
     with a_data_folder() as data:
@@ -181,7 +181,7 @@ def test_a_system_goes_on_from_a_backup_made_while_it_ran(
         assert f"{data} is not empty" in again.stderr
         with up_over(data, **QUICK) as up, used_here(running_environment(data)):
             assert results(up.url, campaign, token) == before
-            assert httpx.get(up.url + image).content == picture
+            assert httpx.get(up.url + image, timeout=60).content == picture
             # As of one moment, though answers came all the time.
             assert stored_answers() == manifest.rows["answer"]
             with transaction() as session:

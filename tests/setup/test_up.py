@@ -193,7 +193,7 @@ def test_of_two_started_at_the_same_moment_one_runs_and_the_other_says_so(race: 
 def test_a_framed_box_shows_address_and_sign_in_link(up: Up) -> None:
     assert up.frame[0] == f"Likewise is ready:  {up.url}"
     assert any(SIGN_IN.search(line) for line in up.frame)
-    assert httpx.get(f"{up.url}/healthz").json() == {"status": "ok"}
+    assert httpx.get(f"{up.url}/healthz", timeout=60).json() == {"status": "ok"}
 
 
 def test_the_sign_in_link_works_once(up: Up) -> None:
@@ -201,12 +201,17 @@ def test_the_sign_in_link_works_once(up: Up) -> None:
     assert match is not None
     address = up.url + match[1]
     # Looking at the page spends nothing: link previews do that.
-    assert httpx.get(address, headers={"Accept": "text/html"}).status_code == 200
-    signed_in = httpx.post(address)
+    assert httpx.get(address, headers={"Accept": "text/html"}, timeout=60).status_code == 200
+    signed_in = httpx.post(address, timeout=60)
     assert signed_in.status_code == 303
     assert signed_in.cookies
-    assert httpx.get(f"{up.url}/api/v1/campaigns", cookies=signed_in.cookies).json()["items"] == []
-    refused = httpx.post(address)
+    assert (
+        httpx.get(f"{up.url}/api/v1/campaigns", cookies=signed_in.cookies, timeout=60).json()[
+            "items"
+        ]
+        == []
+    )
+    refused = httpx.post(address, timeout=60)
     assert refused.status_code == 403
     assert refused.json()["code"] == "bad_sign_in_link"
 
@@ -253,7 +258,7 @@ def test_a_second_up_over_the_same_data_is_refused_in_one_line(up: Up) -> None:
         assert f"process {up.process.pid}, {up.url}" in message
     assert files_of(up.data) == files
     assert up.children() == children
-    assert httpx.get(f"{up.url}/healthz").is_success
+    assert httpx.get(f"{up.url}/healthz", timeout=60).is_success
 
 
 def test_a_killed_redis_is_started_again_and_said_so(up: Up) -> None:

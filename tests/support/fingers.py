@@ -1,10 +1,28 @@
-"""Fingers on a touch screen."""
+"""Fingers on a touch screen, and what is quick by the clock of its events.
 
+A slow machine would take longer between two of them than a person does.
+"""
+
+import time
 from typing import Any
 
 from playwright.sync_api import CDPSession, Page
 
 Place = tuple[float, float]
+# Seconds from one press or release to the next.
+QUICK = 0.03
+
+
+def double_click(page: Page, place: Place) -> None:
+    session = page.context.new_cdp_session(page)
+    now = time.time()
+    (x, y), button = place, {"button": "left"}
+    moved = {"type": "mouseMoved", "x": x, "y": y, "timestamp": now}
+    session.send("Input.dispatchMouseEvent", moved)
+    for k, kind in enumerate(("mousePressed", "mouseReleased") * 2):
+        event = {"type": kind, "x": x, "y": y, "clickCount": 1 + k // 2, **button}
+        session.send("Input.dispatchMouseEvent", {**event, "timestamp": now + QUICK * k})
+    session.detach()
 
 
 class Fingers:
@@ -37,8 +55,14 @@ class Fingers:
     def up(self) -> None:
         self._send("touchEnd", [])
 
-    def _send(self, event: str, places: list[Place]) -> None:
+    def tap_twice(self, place: Place) -> None:
+        now = time.time()
+        for k, event in enumerate(("touchStart", "touchEnd") * 2):
+            self._send(event, [] if k % 2 else [place], timestamp=now + QUICK * k)
+
+    def _send(self, event: str, places: list[Place], **more: float) -> None:
         points: list[dict[str, Any]] = [
             {"x": x, "y": y, "id": k} for k, (x, y) in enumerate(places)
         ]
-        self.session.send("Input.dispatchTouchEvent", {"type": event, "touchPoints": points})
+        touches = {"type": event, "touchPoints": points, **more}
+        self.session.send("Input.dispatchTouchEvent", touches)

@@ -27,7 +27,7 @@ class Market:
 
     def __init__(self, emulator: Emulator) -> None:
         self.emulator = emulator
-        self.http = httpx.Client(base_url=emulator.url, trust_env=False)
+        self.http = httpx.Client(base_url=emulator.url, trust_env=False, timeout=60)
         self.tell("post", "/emulator/reset")
 
     @property

@@ -38,7 +38,7 @@ def recruiting_on(served: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setenv("LIKEWISE_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setattr(bonus_work, "LOOKS", 3)
     forget_settings()
-    httpx.post(f"{served.url}/emulator/reset").raise_for_status()
+    httpx.post(f"{served.url}/emulator/reset", timeout=60).raise_for_status()
     yield served
     assert served.state.violations == []
 
@@ -69,11 +69,15 @@ class Participant:
 
     def __init__(self, client: TestClient, prolific: Emulator, number: int = 0) -> None:
         self.client, self.url = client, prolific.url
-        people = httpx.get(f"{self.url}/emulator/participants").json()
+        people = httpx.get(f"{self.url}/emulator/participants", timeout=60).json()
         self.id = people[number]["id"]
-        [study] = httpx.get(f"{self.url}/market/studies", params={"participant": self.id}).json()
+        [study] = httpx.get(
+            f"{self.url}/market/studies", params={"participant": self.id}, timeout=60
+        ).json()
         body = {"participant": self.id, "start": True}
-        taken = httpx.post(f"{self.url}/market/studies/{study['id']}/take-part", json=body)
+        taken = httpx.post(
+            f"{self.url}/market/studies/{study['id']}/take-part", json=body, timeout=60
+        )
         taken.raise_for_status()
         self.submission = taken.json()["submission_id"]
         parts = urlsplit(taken.json()["url"])
@@ -122,7 +126,9 @@ class Participant:
         address = self.ways[way]["address"]
         code = parse_qs(urlsplit(address).query)["cc"][0]
         back = httpx.post(
-            f"{self.url}/market/submissions/{self.submission}/complete", json={"code": code}
+            f"{self.url}/market/submissions/{self.submission}/complete",
+            json={"code": code},
+            timeout=60,
         )
         back.raise_for_status()
 

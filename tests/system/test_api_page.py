@@ -50,7 +50,7 @@ def page(browser: Browser, web: System, errors: list[str]) -> Page:
 def test_it_has_all_operations_and_breaks_no_policy(
     page: Page, web: System, errors: list[str]
 ) -> None:
-    document = httpx.get(f"{web.base_url}/api/v1/openapi.json").json()
+    document = httpx.get(f"{web.base_url}/api/v1/openapi.json", timeout=60).json()
     expected = {
         operation["operationId"]
         for path in document["paths"].values()

@@ -118,7 +118,7 @@ def drive(http: httpx.Client, link: str, entry: str, token: str) -> list[httpx.R
 
 def test_a_request_may_bring_a_short_safe_id(web: System) -> None:
     def answered(given: str) -> str:
-        reply = httpx.get(f"{web.base_url}/healthz", headers={"X-Request-ID": given})
+        reply = httpx.get(f"{web.base_url}/healthz", headers={"X-Request-ID": given}, timeout=60)
         return str(reply.headers["x-request-id"])
 
     assert answered("from-the-proxy_17") == "from-the-proxy_17"
@@ -129,7 +129,7 @@ def test_a_request_may_bring_a_short_safe_id(web: System) -> None:
 
 def test_the_server_writes_no_addresses_of_people_or_pages(web: System) -> None:
     """uvicorn's own lines would have both."""
-    assert httpx.get(f"{web.base_url}/healthz?who=somebody").is_success
+    assert httpx.get(f"{web.base_url}/healthz?who=somebody", timeout=60).is_success
     address = urlsplit(web.base_url)
     with socket.create_connection((str(address.hostname), int(address.port or 0))) as connection:
         connection.sendall(b"NO HTTP\r\n\r\n")

@@ -131,7 +131,9 @@ def test_people_of_prolific_come_and_go_back(
     headers = {"Authorization": f"Token {prolific.token}"}
     [study] = parse_qs(urlsplit(address).query)["STUDY_ID"]
     list_of = f"{prolific.url}/api/v1/studies/{study}/submissions/"
-    submissions = httpx.get(list_of, headers=headers).raise_for_status().json()["results"]
+    submissions = (
+        httpx.get(list_of, headers=headers, timeout=60).raise_for_status().json()["results"]
+    )
     returned = sorted(
         (submission["status"], submission["return_requested"] is not None)
         for submission in submissions

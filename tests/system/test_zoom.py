@@ -17,7 +17,7 @@ from tests.support.annotators_page import (
     web_settings,
 )
 from tests.support.axe import violations
-from tests.support.fingers import Fingers
+from tests.support.fingers import Fingers, double_click
 from tests.support.large_view import centre, loupe, opened_view, sides, zoom
 from tests.support.person import TILES
 
@@ -122,10 +122,10 @@ def test_the_mouse_zooms_where_it_is_and_moves_the_image(browser: Browser, link:
     page.mouse.click(right - 20, bottom - 20)
     assert sides(picture)[0] == pytest.approx(left - (right - left) / 2 + 20, abs=2)
     page.wait_for_timeout(400)
-    page.mouse.dblclick(x, y)
+    double_click(page, (x, y))
     assert zoom(page) == 100
     page.wait_for_timeout(400)
-    page.mouse.dblclick(x, y)
+    double_click(page, (x, y))
     assert zoom(page) == 200
     page.mouse.wheel(0, 2000)
     wait_until("the whole image", lambda: zoom(page) == 100)
@@ -147,11 +147,9 @@ def test_two_fingers_zoom_and_one_moves(browser: Browser, link: str) -> None:
     finger.move([(x - 90, y), (x + 90, y)], [(x - 20, y), (x + 20, y)])
     assert zoom(page) == 100
     assert page.evaluate("visualViewport.scale") == 1
-    page.touchscreen.tap(x + 50, y)
-    page.touchscreen.tap(x + 50, y)
+    finger.tap_twice((x + 50, y))
     assert zoom(page) == 200
-    page.touchscreen.tap(x, y)
-    page.touchscreen.tap(x, y)
+    finger.tap_twice((x, y))
     assert zoom(page) == 100
 
 
@@ -163,7 +161,7 @@ def test_very_long_images_are_magnified_until_they_fill_the_view(
     picture = opened_view(page)
     frame = picture.locator("..")
     x, y = centre(frame)
-    page.mouse.dblclick(x, y)
+    double_click(page, (x, y))
     wait_until("closer", lambda: zoom(page) > 3000)
     page.keyboard.press("0")
     zoom_in_fully(page.get_by_role("button", name="Zoom in"))
