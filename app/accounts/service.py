@@ -222,13 +222,15 @@ def set_password(
     """Set a password, sign all other browsers out, and return this one's new cookie.
 
     The old password is required, unless there is none or this browser signed in by a one-time link.
+    A first password needs no confirmation: there is nothing yet to confirm with, and without it
+    nobody could sign in again.
+
     Raises BadCredentials, ConfirmationRequired, InvalidInput, TooManyAttempts.
     """
     here = session_of(session, cookie)
     by_link = here is not None and here.by_link and is_confirmed(here)
-    if not account.password_hash or account.totp_since is not None:
-        # Otherwise someone who finds the browser open could take over the account: immediately if
-        # it has no password, and past the second factor if it has one.
+    if account.totp_since is not None:
+        # Otherwise someone who finds the browser open could get past the second factor.
         require_confirmed(session, cookie)
     if account.password_hash and not by_link:
         count_proof(account.id)

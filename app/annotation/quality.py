@@ -21,6 +21,7 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
+from app.annotation.simulated import simulated_annotators
 from app.campaigns.annotation_settings import MEASURES, Measure, annotation_of
 from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign, Grid
@@ -65,6 +66,7 @@ class Score:
     `seconds` is the median time of an answer."""
 
     annotator: Annotator
+    is_simulated: bool
     n_answers: int
     gold: Evidence | None
     repeat: Evidence | None
@@ -158,11 +160,19 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     seconds = {who: tally.seconds() for who, tally in tallies.items()}
     known = [value for value in seconds.values() if value is not None]
     typical = median(known) if known else None
+    simulated = simulated_annotators(session, campaign)
     people = session.scalars(
         select(Annotator).where(Annotator.campaign_id == campaign.id).order_by(Annotator.position)
     )
     return [
-        _score(annotator, tallies[annotator.id], seconds[annotator.id], typical, by.checks_needed)
+        _score(
+            annotator,
+            annotator.id in simulated,
+            tallies[annotator.id],
+            seconds[annotator.id],
+            typical,
+            by.checks_needed,
+        )
         for annotator in people
         if annotator.id in tallies
     ]
@@ -170,6 +180,7 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
 
 def _score(
     annotator: Annotator,
+    is_simulated: bool,
     tally: _Tallies,
     seconds: float | None,
     typical: float | None,
@@ -178,6 +189,7 @@ def _score(
     checks = (tally.gold + tally.repeat).evidence()
     return Score(
         annotator=annotator,
+        is_simulated=is_simulated,
         n_answers=tally.n_answers,
         gold=tally.gold.evidence(),
         repeat=tally.repeat.evidence(),

@@ -49,6 +49,7 @@ class EvidenceOut(BaseModel):
 
 class AnnotatorScore(BaseModel):
     annotator: int
+    simulated: bool = Field(description="Answered by `likewise simulate` or the demo.")
     n_answers: int
     gold: EvidenceOut | None
     repeat: EvidenceOut | None
@@ -68,6 +69,7 @@ class AnnotatorScore(BaseModel):
         person = score.annotator
         return cls(
             annotator=person.position,
+            simulated=score.is_simulated,
             n_answers=score.n_answers,
             gold=EvidenceOut.of(score.gold),
             repeat=EvidenceOut.of(score.repeat),

@@ -118,7 +118,7 @@ ARCHIVED = [
         without=(FeatureSet.epoch, FeatureSet.attempts, FeatureSet.lease_until),
         only=lambda campaign_id: (FeatureSet.state == "done") & (n_archived(campaign_id) > 0),
     ),
-    Archived(Campaign, without=(Campaign.owner_id, Campaign.link_token)),
+    Archived(Campaign, without=(Campaign.owner_id, Campaign.link_token, Campaign.is_demo)),
     Archived(AskedImage),
     Archived(Round),
     # Known answers may show images that have not joined the campaign yet.

@@ -47,6 +47,7 @@ class Campaign(Identified, Base):
         `AskedImage`, from the moment they are chosen.
     ask_by: the features by which these images are chosen, a source or a feature set.
     archived_at: when the campaign was hidden from the list; this changes nothing else.
+    is_demo: whether `likewise demo` made it, whose simulated crowd answers such campaigns only.
     """
 
     __tablename__ = "campaign"
@@ -99,6 +100,7 @@ class Campaign(Identified, Base):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     archived_at: Mapped[datetime | None]
+    is_demo: Mapped[bool] = mapped_column(default=False, server_default="false")
 
     @property
     def n_finished(self) -> int:

@@ -14,7 +14,7 @@ from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.passwords import shared_fits
-from app.annotation import sessions
+from app.annotation import sessions, simulated
 from app.annotation.models import Annotator, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.annotation_settings import annotation_of
@@ -90,6 +90,9 @@ def enter(
 
     Raises NotFound, BadParameter, LinkRefused, TooManyAttempts.
     """
+    campaign = simulated.campaign_of_address(session, address)
+    if campaign is not None:
+        return simulated.enter(session, campaign, browser)
     arrival = arrival_of(session, address)
     _require_address(arrival)
     settings = link_settings(arrival.link.settings)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from app.collections.media import image_url
 from app.collections.models import Image
@@ -156,6 +156,13 @@ class MonitorOut(BaseModel):
         )
 
 
+class SimulatedOut(BaseModel):
+    """What simulated annotators have done: they count for no figure about people."""
+
+    annotators: int
+    answers: int = Field(description="Quality checks included.")
+
+
 class ProgressOut(BaseModel):
     """A campaign's progress. `asked_images` of `images` may be shown to annotators; `choosing`: the
     job that chooses them, until they are chosen; null otherwise."""
@@ -167,6 +174,7 @@ class ProgressOut(BaseModel):
     imported: int
     budget: int
     annotators: int
+    simulated: SimulatedOut
     round: int
     rounds: int
     rounds_detail: list[RoundOut]
@@ -192,6 +200,7 @@ class ProgressOut(BaseModel):
             imported=campaign.n_imported,
             budget=campaign.budget,
             annotators=progress.n_annotators,
+            simulated=SimulatedOut(**vars(progress.simulated)),
             round=progress.rounds[-1].number if progress.rounds else 0,
             rounds=campaign.rounds,
             rounds_detail=[

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.leases import count_live_leases
 from app.annotation.models import Annotator
+from app.annotation.simulated import SimulatedWork, simulated_work
 from app.campaigns import hooks
 from app.campaigns.asking import choosing_job, n_asked
 from app.campaigns.models import IMPORTED_ROUND, Campaign, Round
@@ -33,6 +34,7 @@ class Progress:
     monitor: Monitor
     outlook: Outlook
     n_annotators: int
+    simulated: SimulatedWork
     n_new_images: int
     n_images: int
     n_asked: int
@@ -57,6 +59,7 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
         rounds=list(rounds),
         models=models,
         n_annotators=session.scalar(people) or 0,
+        simulated=simulated_work(session, campaign),
         n_new_images=collection.n_images - campaign.n_images if campaign.started_at else 0,
         outlook=outlook(
             [Known(model.n_answers, model.metrics) for model in last_of_round.values()]

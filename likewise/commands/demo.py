@@ -1,7 +1,7 @@
 """`likewise demo` creates two collections and two campaigns, and a crowd that answers them."""
 
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.campaigns.plan import CampaignPlan
 from app.campaigns.service import create_campaign, start_campaign
-from app.core.errors import NotFound
+from app.core.errors import InvalidInput, NotFound
 from app.planning.crowd import CrowdTraits
 from demo import EMOJI_FOLDER
 from demo.colours import write_colours
@@ -24,6 +24,8 @@ from likewise.commands.simulate import run_crowd
 
 EMOJI_CAMPAIGN = "Emoji: what belongs together?"
 COLOUR_CAMPAIGN = "300 colours"
+# By kind of task.
+GROUPED_BY = {"grid": "category,colour", "bins": "features"}
 SEEDING = 7_311_004
 EMOJI_PAGES = {
     "consent": """## What this is about
@@ -44,8 +46,8 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
     """Create and return the demo's campaigns; existing ones are left unchanged."""
     # `likewise up` creates the demo at its first start while somebody may run `likewise demo`.
     session.execute(select(func.pg_advisory_xact_lock(SEEDING)))
-    names = {EMOJI_CAMPAIGN, COLOUR_CAMPAIGN}
-    existing = session.scalars(select(Campaign).where(Campaign.name.in_(names))).all()
+    mine = Campaign.is_demo, Campaign.owner_id == owner.id
+    existing = session.scalars(select(Campaign).where(*mine).order_by(Campaign.created_at)).all()
     if existing:
         return list(existing)
     emoji, _ = collection_from_folder(session, owner, EMOJI_FOLDER, "Emoji")
@@ -82,6 +84,8 @@ def seed_demo(session: Session, owner: Account) -> list[Campaign]:
         ),
     ]
     campaigns = [create_campaign(session, owner, plan) for plan in plans]
+    for campaign in campaigns:
+        campaign.is_demo = True
     return [start_campaign(session, owner, campaign.id) for campaign in campaigns]
 
 
@@ -112,16 +116,18 @@ def demo(
 
 
 def _play(campaigns: list[Campaign], annotators: int, pace: float) -> None:
-    by = {EMOJI_CAMPAIGN: "category,colour", COLOUR_CAMPAIGN: "features"}
-    threads = [
-        threading.Thread(
-            target=run_crowd,
-            args=(str(campaign.id), by[campaign.name], CrowdTraits(annotators), pace),
-        )
-        for campaign in campaigns
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    """Let one crowd answer each campaign, all at once. Raises InvalidInput if any of them failed,
+    after the others are done."""
+    traits = CrowdTraits(annotators)
+    with ThreadPoolExecutor(len(campaigns)) as pool:
+        crowds = {
+            campaign.name: pool.submit(
+                run_crowd, str(campaign.id), GROUPED_BY[campaign.kind], traits, pace
+            )
+            for campaign in campaigns
+        }
+    failures = {name: crowd.exception() for name, crowd in crowds.items()}
+    reasons = [f"{name}: {error}" for name, error in failures.items() if error is not None]
+    if reasons:
+        raise InvalidInput("The simulated crowd failed. " + " ".join(reasons))
     typer.echo("The simulated crowd is done.")

@@ -9,7 +9,7 @@ from typing import Annotated
 import httpx
 import typer
 
-from app.campaigns.links import annotator_link
+from app.annotation.simulated import simulated_address
 from app.campaigns.models import Campaign
 from app.core.settings import get_settings
 from app.kinds import kind_of
@@ -148,7 +148,7 @@ def run_crowd(
         campaign_row: Campaign = find_campaign(session, campaign)
         names = [name.strip() for name in by.split(",") if name.strip()]
         crowd = make_crowd(read_images(session, campaign_row), names, traits, kind_of(campaign_row))
-        link = annotator_link(campaign_row, "").removeprefix("/a/")
+        link = simulated_address(campaign_row)
     run = CrowdRun(
         base_url=get_settings().base_url,
         link=link,

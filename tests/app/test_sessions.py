@@ -328,12 +328,18 @@ def test_live_events_end_after_a_while_so_that_who_signed_out_is_not_let_in_agai
     assert event_kinds(a_campaign(owner), owner) == ["progress", "again"]
 
 
-def test_a_password_is_not_chosen_by_whoever_finds_a_browser_open(client: TestClient) -> None:
+def test_a_first_password_needs_no_confirmation(client: TestClient) -> None:
+    """There is nothing to confirm with: the only admin would be locked out."""
     sign_in(client, an_account())
     age(minutes=31)
-    refused = client.post("/account/password", data={"new": "brand new words"})
-    assert refused.status_code == 403
-    # A link's right to replace a forgotten password ends, too.
+    assert client.post("/account/password", data={"new": "brand new words"}).status_code == 200
+    # From then on it confirms what needs it.
+    assert client.post("/account/factor/begin").status_code == 403
+    client.post("/account/confirm", data={"password": "brand new words"})
+    assert client.post("/account/factor/begin").status_code == 200
+
+
+def test_the_right_to_replace_a_forgotten_password_ends(client: TestClient) -> None:
     with_password(client, "bob@example.org")
     with transaction() as session:
         session.execute(update(BrowserSession).values(by_link=True))

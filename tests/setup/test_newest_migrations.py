@@ -1,4 +1,4 @@
-"""Migrations 0023 to 0030 run down and up on a database that holds data."""
+"""Migrations 0023 to 0032 run down and up on a database that holds data."""
 
 import os
 
@@ -10,6 +10,7 @@ from app.campaigns.links import link_address
 from app.core.database import transaction
 from app.features.reading import features_wanted
 from app.recruitment.links import LinkPlan, make_link
+from likewise.commands.demo import EMOJI_CAMPAIGN
 from testbed.builders import (
     a_campaign,
     a_collection,
@@ -169,3 +170,14 @@ def test_0030_makes_drafts_of_campaigns_whose_images_are_not_chosen(
     assert query(url, states) == [("running", 30, False), ("draft", 0, True)]
     assert query(url, "SELECT count(*) FROM job WHERE kind = 'choose'") == [(0,)]
     migrate(url, "upgrade", "head")
+
+
+def test_0032_marks_the_demo_that_came_first(environment: dict[str, str]) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    demo = a_campaign(owner, name=EMOJI_CAMPAIGN, budget=240)
+    a_campaign(owner, name=EMOJI_CAMPAIGN, budget=240)
+    a_campaign(owner, name="300 colours")
+    migrate(url, "downgrade", "0030")
+    migrate(url, "upgrade", "head")
+    assert query(url, "SELECT id FROM campaign WHERE is_demo") == [(demo.id,)]

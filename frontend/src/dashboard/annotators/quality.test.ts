@@ -8,6 +8,7 @@ const score = (values: Partial<AnnotatorScore>): AnnotatorScore => ({
   gold: null,
   repeat: null,
   consensus: null,
+  simulated: false,
   n_one_group: 0,
   seconds: null,
   hasty: false,

@@ -27,6 +27,7 @@ export function evidenceText(evidence: Evidence | null): string {
 
 export function measuresOf(score: AnnotatorScore): string[] {
   return [
+    ...(score.simulated ? ['simulated'] : []),
     // What was warned of may be over.
     ...(score.warned_at ? [score.verdict === 'good' ? 'warned earlier' : 'warned'] : []),
     ...(score.stopped_at ? ['stopped'] : []),

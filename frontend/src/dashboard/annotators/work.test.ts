@@ -9,6 +9,7 @@ function aScore(annotator: number, changes: Partial<AnnotatorScore> = {}): Annot
     gold: null,
     repeat: null,
     consensus: null,
+    simulated: false,
     n_one_group: 0,
     seconds: null,
     hasty: false,
