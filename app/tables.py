@@ -21,7 +21,7 @@ from app.operations import violations
 from app.planning import models as planning
 from app.recruitment import extras, links, service
 from app.recruitment import models as recruitment
-from app.results import dependents
+from app.results import dependents, vouching
 from app.results import models as results
 from app.results import service as results_service
 from app.webhooks import models as webhooks
@@ -39,6 +39,7 @@ ANSWERS = (
     service,
     dependents,
     results_service,
+    vouching,
     writer,
     violations,
 )

@@ -20,6 +20,10 @@ ENOUGH_ANSWERS = 5
 ONE_GROUP = 0.9
 OFTEN = 0.8
 HASTY = 0.25
+# Cohen's kappa with a model of the crowd. Of simulated annotators with 5 to 25 answers, those who
+# group at random stay below 0.17. Honest ones reach 0.7 after ten answers, whatever attribute each
+# answer is about.
+VOUCHED = 0.4
 
 Verdict = Literal["unknown", "good", "chance", "one_group"]
 
@@ -199,6 +203,18 @@ def verdict(
     if checks is None or not enough:
         return "unknown"
     return "chance" if checks.mean <= checks.band * LIKELY / BAND else "unknown"
+
+
+def with_model(given: Verdict, agreement: float | None) -> Verdict:
+    """The verdict if a model of the crowd agrees with an annotator's answers by that much (Cohen's
+    kappa, given the attribute of each answer; None if unknown).
+
+    Somebody who groups a repeated or known grid by another attribute agrees with it no better than
+    random groups do, but a model that knows the attributes predicts their answers.
+    """
+    if given == "chance" and agreement is not None and agreement >= VOUCHED:
+        return "good"
+    return given
 
 
 def deserves(

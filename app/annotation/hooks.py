@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app.annotation.models import Assignment
     from app.annotation.schemas import BonusOut, MoreOut
     from app.annotation.sessions import AnnotatorSession
+    from app.campaigns.models import Campaign
 
 
 @dataclass(frozen=True)
@@ -53,3 +54,6 @@ practice_tried: Hook[[Session, AnnotatorSession], None] = Hook("annotation.pract
 pay_of: Hook[[Session, Assignment], Pay | None] = Hook("annotation.pay_of")
 # What is offered to somebody whose request for a grid got this status (`Handout.status`).
 offers: Hook[[Session, AnnotatorSession, str], Offers] = Hook("annotation.offers")
+# How well the newest model agrees with each annotator, by position (Cohen's kappa, given the
+# attribute of each answer). Empty if there is none that says it.
+model_agreement: Hook[[Session, Campaign], dict[int, float]] = Hook("annotation.model_agreement")

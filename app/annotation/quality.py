@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
+from app.annotation import hooks
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.annotation.simulated import simulated_annotators
@@ -40,6 +41,7 @@ from learning.quality import (
     is_hasty,
     is_one_group,
     verdict,
+    with_model,
 )
 
 _BY_RULE = "Applied automatically: answers to quality checks look random."
@@ -91,7 +93,9 @@ def judge(session: Session, campaign: Campaign, annotator: Annotator) -> None:
     n_flat = sum(answer.role == "gold" and is_one_group(answer.groups) for answer in work)
     checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
     needed = kind_of(campaign).checks_needed
-    reached = verdict(checks, len(work), n_one_group, needed)
+    reached = _vouched(
+        session, campaign, annotator, verdict(checks, len(work), n_one_group, needed)
+    )
     due = deserves(reached, checks, n_flat, needed)
     for measure in annotation_of(campaign.annotation).measures:
         if due == "stop" or (due == "warning" and measure == "warn"):
@@ -104,7 +108,15 @@ def verdict_of(session: Session, campaign: Campaign, annotator: Annotator) -> Ve
     work = list(_work(session, campaign, annotator.id))
     checks = evidence([*_agreements(work, "gold"), *_agreements(work, "repeat")])
     needed = kind_of(campaign).checks_needed
-    return verdict(checks, len(work), _n_flat(campaign, work), needed)
+    reached = verdict(checks, len(work), _n_flat(campaign, work), needed)
+    return _vouched(session, campaign, annotator, reached)
+
+
+def _vouched(session: Session, campaign: Campaign, annotator: Annotator, given: Verdict) -> Verdict:
+    # The model is read only where it can change the verdict.
+    if given != "chance":
+        return given
+    return with_model(given, hooks.model_agreement(session, campaign).get(annotator.position))
 
 
 def _n_flat(campaign: Campaign, work: Iterable[Work]) -> int:
@@ -161,6 +173,7 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
     known = [value for value in seconds.values() if value is not None]
     typical = median(known) if known else None
     simulated = simulated_annotators(session, campaign)
+    by_model = hooks.model_agreement(session, campaign)
     people = session.scalars(
         select(Annotator).where(Annotator.campaign_id == campaign.id).order_by(Annotator.position)
     )
@@ -172,6 +185,7 @@ def read_scores(session: Session, campaign: Campaign) -> list[Score]:
             seconds[annotator.id],
             typical,
             by.checks_needed,
+            by_model.get(annotator.position),
         )
         for annotator in people
         if annotator.id in tallies
@@ -185,8 +199,10 @@ def _score(
     seconds: float | None,
     typical: float | None,
     needed: Enough,
+    by_model: float | None,
 ) -> Score:
     checks = (tally.gold + tally.repeat).evidence()
+    by_checks = verdict(checks, tally.n_answers, tally.n_flat, needed)
     return Score(
         annotator=annotator,
         is_simulated=is_simulated,
@@ -197,7 +213,7 @@ def _score(
         n_one_group=tally.n_one_group,
         seconds=seconds,
         hasty=is_hasty(seconds, typical),
-        verdict=verdict(checks, tally.n_answers, tally.n_flat, needed),
+        verdict=with_model(by_checks, by_model),
     )
 
 

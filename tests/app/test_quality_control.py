@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from app.accounts.models import AuditEvent
 from app.annotation.checks import due
@@ -19,7 +19,8 @@ from app.core.database import locked, transaction
 from app.jobs.models import Job
 from app.jobs.service import active_job, claim_job, complete_job, request_job
 from app.results.dataset import load_learning_data
-from testbed.builders import COLOURS, a_campaign, an_account, reloaded, sign_in
+from app.results.models import Model
+from testbed.builders import COLOURS, a_campaign, a_model, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, expire, submit
 
 CHECKS = {"known_attribute": "colour", "gold_share": 0.2, "repeat_share": 0.2}
@@ -335,3 +336,45 @@ def test_a_decision_keeps_its_reason_and_the_audit_log_has_all_of_them(client: T
     ]
     long = client.post(f"{base}/0/actions/stop", json={"reason": "x" * 1001})
     assert long.status_code == 422
+
+
+def a_model_that_agrees(campaign: Campaign, agreement: float | None, structure: str) -> None:
+    """The newest model knows one annotator, with this agreement."""
+    with transaction() as session:
+        a_model(session, campaign)
+        session.execute(
+            update(Model).values(
+                insight={
+                    "attributes": [],
+                    "structure": structure,
+                    "held_out_answers": 30,
+                    "annotators": [{"annotator": 0, "n_answers": 9, "agreement": agreement}],
+                }
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("agreement", "structure", "is_stopped"),
+    [
+        (0.75, "attributes", False),
+        (0.16, "attributes", True),
+        (None, "attributes", True),
+        (0.75, "none", True),
+    ],
+)
+def test_the_model_vouches_for_who_groups_repeats_by_another_attribute(
+    client: TestClient, agreement: float | None, structure: str, is_stopped: bool
+) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(
+        owner=owner, annotation={"measures": ["warn", "stop", "leave_out"]}
+    )
+    a_model_that_agrees(campaign, agreement, structure)
+    work(client, campaign, 60 if is_stopped else 30, "random")
+    person = the_annotator()
+    assert (person.stopped_at is not None) == is_stopped
+    assert (person.warned_at is not None) == is_stopped
+    sign_in(client, owner)
+    (score,) = client.get(f"/api/v1/campaigns/{campaign.id}/annotators").json()["items"]
+    assert score["verdict"] in (("chance", "unknown") if is_stopped else ("good", "unknown"))

@@ -18,6 +18,7 @@ from learning.quality import (
     is_hasty,
     is_one_group,
     verdict,
+    with_model,
 )
 
 SIZE = 20
@@ -192,3 +193,19 @@ def test_a_warning_needs_more_than_two_checks_and_a_stop_one_more() -> None:
     random = [evidence([Agreement(0.0, 0.1)] * n) for n in (2, 3, 4)]
     assert {verdict(record, 20, 0) for record in random} == {"chance"}
     assert [deserves("chance", record, 0) for record in random] == ["nothing", "warning", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("given", "agreement", "expected"),
+    [
+        ("chance", 0.4, "good"),
+        ("chance", 0.39, "chance"),
+        ("chance", None, "chance"),
+        ("one_group", 0.9, "one_group"),
+        ("unknown", 0.9, "unknown"),
+    ],
+)
+def test_a_model_vouches_only_for_those_who_look_random(
+    given: Verdict, agreement: float | None, expected: Verdict
+) -> None:
+    assert with_model(given, agreement) == expected
