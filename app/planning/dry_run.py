@@ -180,9 +180,12 @@ def ladder(design: Design, n_images: int, budget: int) -> list[int]:
 def answers_needed(points: Sequence[Point], target: float) -> float | None:
     """Return at how many answers a share `target` of the neighbours or labels is right, or None if
     no simulated budget reaches it. The estimate is a rising curve over the logarithm of the
-    answers, fitted to the ends of the simulated campaigns."""
+    answers, fitted to the ends of the simulated campaigns up to the best budget. What follows that
+    may fall, and must not hide what fewer answers reach."""
     if not points:
         return None
+    best = _best_budget(points)
+    points = [point for point in points if point.answers <= best]
     # This is imported here so that servers and commands start a second faster.
     from sklearn.isotonic import IsotonicRegression
 
@@ -199,3 +202,11 @@ def answers_needed(points: Sequence[Point], target: float) -> float | None:
     low, high = right[place - 1], right[place]
     part = (target - low) / (high - low)
     return float(np.exp(log(answers[place - 1]) * (1 - part) + log(answers[place]) * part))
+
+
+def _best_budget(points: Sequence[Point]) -> int:
+    """Return the number of answers with the best mean over the crowds, the least of equals."""
+    right: dict[int, list[float]] = {}
+    for point in points:
+        right.setdefault(point.answers, []).append(point.right)
+    return max(sorted(right), key=lambda answers: sum(right[answers]) / len(right[answers]))

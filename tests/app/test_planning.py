@@ -82,6 +82,14 @@ def test_answers_needed_are_read_from_a_rising_curve() -> None:
     assert answers_needed([], 0.5) is None
 
 
+def test_what_fewer_answers_reach_is_not_hidden_by_a_fall_after_it() -> None:
+    points = [Point(n, right, 0.0, None) for n, right in ((80, 0.7), (160, 0.95), (640, 0.82))]
+    needed = answers_needed(points, 0.9)
+    assert needed is not None
+    assert 80 < needed < 160
+    assert answers_needed(points, 0.96) is None
+
+
 def test_what_a_crowd_sees_is_the_yardstick_of_an_embedding() -> None:
     features = np.random.default_rng(0).random((40, 2))
     distances = true_distances(FeatureCrowd(features, 2))
