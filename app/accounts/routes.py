@@ -16,7 +16,7 @@ from app.core.database import transaction
 from app.core.errors import LikewiseError, SignInRequired
 from app.core.row_security import scope_to_account
 from app.core.settings import get_settings
-from app.core.web import DatabaseSession, templates, wants_page
+from app.core.web import DatabaseSession, cookie_name, templates, wants_page
 
 router = APIRouter(include_in_schema=False)
 READING = ("GET", "HEAD")
@@ -25,12 +25,6 @@ WITHOUT_FACTOR = ("/account", "/account/confirm", "/account/password", "/sign-ou
 FACTOR = "/account/factor"
 # Addresses that need no account.
 OF_ANNOTATORS = ("/api/v1/annotate/", "/a/", "/static/")
-
-
-def cookie_name() -> str:
-    """Return the cookie's name. `__Host-` ties it to this host, but browsers accept that over https
-    only."""
-    return "__Host-likewise" if get_settings().secure_cookies else "likewise"
 
 
 def cookie_of(request: Request) -> str | None:
@@ -53,6 +47,8 @@ def _signed_in(request: Request, session: DatabaseSession) -> Account:
     request's transaction can only reach this account's rows."""
     account = _account_of(request, session)
     scope_to_account(session, account.id, admin=account.role == "admin")
+    # An error's page is made after the transaction has ended.
+    request.state.role = account.role
     return account
 
 

@@ -16,7 +16,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
 from app.collections.models import Collection
 from app.collections.service import list_collections
-from app.core.errors import NotFound
+from app.core.errors import InvalidInput, NotFound
 from app.core.web import DatabaseSession, templates
 from app.kinds import AnswerForm, all_kinds, kind_of
 from app.strategies import all_strategies, get_strategy
@@ -57,18 +57,24 @@ SECTIONS = {
 
 @pages.post("/campaigns/{campaign_id}/shares")
 def share_from_form(
+    request: Request,
     campaign_id: UUID,
     email: Annotated[str, Form(max_length=320)],
     access: Annotated[str, Form()],
     session: DatabaseSession,
     account: SignedIn,
 ) -> Response:
-    """The access `none` ends sharing."""
+    """The access `none` ends sharing. What was wrong is shown on the same page."""
     campaign = service.get_campaign(session, account, campaign_id)
-    if access == "none":
-        end_share(session, account, campaign, account_by_email(session, email).id)
-    else:
-        share_campaign(session, account, campaign, email, access)
+    try:
+        with session.begin_nested():
+            if access == "none":
+                end_share(session, account, campaign, account_by_email(session, email).id)
+            else:
+                share_campaign(session, account, campaign, email, access)
+    except (InvalidInput, NotFound) as error:
+        context = {"share_error": str(error), "share_email": email}
+        return _section(request, session, account, campaign, "settings", error.status, **context)
     return RedirectResponse(f"/campaigns/{campaign_id}/settings", status_code=303)
 
 
@@ -143,14 +149,29 @@ def section_page(
     campaign = service.get_campaign(session, account, campaign_id)
     if section not in sections_of(campaign):
         raise NotFound("This campaign has no such page.")
+    return _section(request, session, account, campaign, section)
+
+
+def _section(
+    request: Request,
+    session: Session,
+    account: Account,
+    campaign: Campaign,
+    section: str,
+    status: int = 200,
+    **more: Any,
+) -> Response:
     page, kind = SECTIONS[section], kind_of(campaign)
     context = {
+        **more,
         **frame_context(session, account, campaign, section),
         "island": (kind.asks_for_classes and page.of_classes) or page.island,
         "form": kind.form,
         "shares": list_shares(session, campaign),
     }
-    return templates.TemplateResponse(request, "campaigns/section.html", context)
+    return templates.TemplateResponse(
+        request, "campaigns/section.html", context, status_code=status
+    )
 
 
 def sections_of(campaign: Campaign) -> dict[str, Section]:

@@ -23,7 +23,7 @@ from app.core.outages import passes_by_itself
 from app.core.quick import QuickRoute
 from app.core.requests import HEADER, route_of
 from app.core.storage import StorageUnavailable, is_full, storage_reason
-from app.core.web import BriefRoute, templates, wants_page
+from app.core.web import BriefRoute, cookie_name, templates, wants_page
 
 logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2
@@ -44,6 +44,7 @@ SENT_ON = {"confirmation_required": "/account/confirm", "second_factor_required"
 # may have thousands.
 MOST_ERRORS = 100
 LONGEST_PLACE = 300
+NOTHING_HERE = "There is nothing at this address. Check that you copied all of it."
 
 
 # SQLSTATEs for values that cannot be stored: NUL, bytes that are not text, too long, or out of
@@ -87,7 +88,7 @@ def problem(request: Request, status: int, code: str, detail: str, **extra: Any)
         for prefix, page in _pages.items():
             if request.url.path.startswith(prefix):
                 return page(request, status, code, detail)
-        context = {"status": status, "title": title, "detail": detail}
+        context = {"status": status, "title": title, "detail": detail, "role_here": _role(request)}
         return templates.TemplateResponse(request, "error.html", context, status_code=status)
     body = {"type": "about:blank", "title": title, "status": status, "code": code}
     return JSONResponse(
@@ -95,6 +96,13 @@ def problem(request: Request, status: int, code: str, detail: str, **extra: Any)
         status_code=status,
         media_type="application/problem+json",
     )
+
+
+def _role(request: Request) -> str | None:
+    """Return the role of the person who sees an error's page, for its navigation. At an address
+    that does not exist nobody has looked who they are, only whether they may have signed in."""
+    known: str | None = getattr(request.state, "role", None)
+    return known or ("requester" if cookie_name() in request.cookies else None)
 
 
 def _on_likewise_error(request: Request, error: Exception) -> Response:
@@ -115,6 +123,8 @@ def _on_validation_error(request: Request, error: Exception) -> Response:
         {"where": ".".join(map(str, item["loc"]))[:LONGEST_PLACE], "message": item["msg"]}
         for item in error.errors()[:MOST_ERRORS]
     ]
+    if wants_page(request) and any(item["loc"][:1] == ("path",) for item in error.errors()):
+        return problem(request, 404, "not_found", NOTHING_HERE)
     detail = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
     return problem(request, 422, "invalid_request", detail, errors=errors)
 

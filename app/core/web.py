@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.core.bodies import StrictRoute, takes_more
 from app.core.database import ANNOTATOR_CONNECTIONS, REQUESTER_CONNECTIONS, transaction
+from app.core.settings import get_settings
 
 
 async def _session() -> AsyncIterator[Session]:
@@ -54,6 +55,12 @@ DatabaseSession = Annotated[
 AnnotatorsSession = Annotated[
     Session, Depends(_session, scope="function", max_concurrency=ANNOTATOR_CONNECTIONS)
 ]
+
+
+def cookie_name() -> str:
+    """Return the name of the session cookie. `__Host-` ties it to this host, but browsers accept
+    that over https only."""
+    return "__Host-likewise" if get_settings().secure_cookies else "likewise"
 
 
 class BriefRoute(StrictRoute):

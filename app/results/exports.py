@@ -35,7 +35,7 @@ ANSWER_SCHEMA = pa.schema(
         ("round", pa.int32()),
         ("annotator", pa.int32()),
         ("state", pa.string()),
-        ("submitted_at", pa.string()),
+        ("submitted_at", pa.timestamp("us", "UTC")),
         ("elapsed_ms", pa.int32()),
         ("left_out", pa.bool_()),
         ("unseen", pa.list_(pa.int32())),
@@ -196,6 +196,8 @@ def _batch(
     columns["attribute"], columns["attribute_probability"] = zip(*attributes, strict=True)
     if named:
         columns["labels"] = tuple(_labels(row, named)["labels"] for row in rows)
+    moments = pa.array(columns["submitted_at"], pa.string())
+    columns["submitted_at"] = moments.cast(schema.field("submitted_at").type)
     arrays = [pa.array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

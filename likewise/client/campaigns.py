@@ -1,5 +1,6 @@
 """Campaigns: running them and getting their results."""
 
+import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -206,8 +207,13 @@ class Campaign(CampaignAlignments):
             yield read(Classified, data)
 
     def export(self, file: str, to: str | Path = ".", **query: Any) -> Path:
-        """Download an export such as `answers.csv` to a folder or path; returns its path."""
+        """Download an export such as `answers.csv`; returns the file's path.
+
+        to: a file, or a folder, which is made if its name ends with a slash.
+        """
         path = Path(to)
-        target = path / file if path.is_dir() else path
+        is_folder = path.is_dir() or str(to).endswith(("/", os.sep))
+        target = path / file if is_folder else path
+        target.parent.mkdir(parents=True, exist_ok=True)
         self._transport.download(f"{self._path}/export/{file}", target, **query)
         return target

@@ -16,10 +16,10 @@ from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
 from sqlalchemy import select
 
 from app.accounts.models import Account
-from app.accounts.routes import cookie_name
 from app.annotation.models import Annotator, Assignment
 from app.annotation.sessions import TOKEN
 from app.core.database import transaction
+from app.core.web import cookie_name
 from likewise import environment as instance
 from testbed.builders import a_campaign, a_png, an_account, sign_in
 from testbed.servers import ROOT

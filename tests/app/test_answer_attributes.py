@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,12 @@ def exported(client: TestClient, campaign: Campaign) -> list[tuple[Any, Any]]:
     base = f"/api/v1/campaigns/{campaign.id}/export"
     records = [json.loads(line) for line in client.get(f"{base}/answers.jsonl").text.splitlines()]
     table = pq.read_table(io.BytesIO(client.get(f"{base}/answers.parquet").content))
-    assert table.to_pylist() == records
+    times = [datetime.fromisoformat(record["submitted_at"]) for record in records]
+    assert table["submitted_at"].to_pylist() == times
+    assert table.drop(["submitted_at"]).to_pylist() == [
+        {name: value for name, value in record.items() if name != "submitted_at"}
+        for record in records
+    ]
     by_answer: dict[str, set[tuple[str, str]]] = {}
     for row in csv.DictReader(io.StringIO(client.get(f"{base}/answers.csv").text)):
         pair = (row["attribute"], row["attribute_probability"])

@@ -13,13 +13,13 @@ from sqlalchemy import select, text
 
 from app import tables
 from app.accounts.models import Account
-from app.accounts.routes import cookie_name
 from app.accounts.service import create_sign_in_link, use_sign_in_link
 from app.alignments.models import Alignment
 from app.campaigns.models import Campaign
 from app.collections.media import image_url
 from app.collections.models import CollectionImport, Image
 from app.core.database import transaction
+from app.core.web import cookie_name
 from app.features.models import FeatureSet
 from app.recruitment.calls import link_of
 from app.recruitment.models import Recruitment

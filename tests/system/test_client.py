@@ -143,6 +143,8 @@ def test_what_may_go_wrong_has_a_type(web: System, tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             own.export("embedding.npz", tmp_path)
         assert not list(tmp_path.glob("embedding*"))
+        assert own.export("answers.csv", f"{tmp_path}/results/") == tmp_path / "results/answers.csv"
+        assert (tmp_path / "results/answers.csv").read_text().startswith("answer,")
         with transaction() as session:
             job = request_job(session, campaign.id, 1)
             session.flush()
