@@ -138,6 +138,13 @@ def act_from_form(
     return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
 
 
+@pages.post("/campaigns/{campaign_id}/delete")
+def delete_from_form(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> Response:
+    """Delete a draft."""
+    changes.delete_draft(session, account, campaign_id)
+    return RedirectResponse("/", status_code=303)
+
+
 @pages.get("/campaigns/{campaign_id}/{section}", response_class=HTMLResponse)
 def section_page(
     request: Request,

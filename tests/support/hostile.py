@@ -31,6 +31,7 @@ FATAL = {
     "POST /collections/{collection_id}/delete",
     "POST /api/v1/campaigns/{campaign_id}/actions/{action}",
     "POST /campaigns/{campaign_id}/actions",
+    "POST /campaigns/{campaign_id}/delete",
     "POST /account/password",
     "POST /sign-out",
 }

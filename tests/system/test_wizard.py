@@ -6,10 +6,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import select
 
+from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
-from testbed.builders import a_campaign, a_collection, an_account
+from testbed.builders import a_campaign, a_collection, a_draft, an_account
 from testbed.system import System, wait_until
+from tests.support.axe import violations
 from tests.system.test_dashboard import signed_in
 
 pytestmark = pytest.mark.browser
@@ -44,6 +46,45 @@ def test_the_preview_never_takes_the_focus_from_who_types(wizard: Page) -> None:
     expect(question).to_be_focused()
     expect(question).to_have_value("".join(text))
     wait_until("the question to be stored", lambda: stored().question == "".join(text), 10)
+    wizard.context.close()
+
+
+def test_steps_are_entries_of_the_history_and_addresses(wizard: Page) -> None:
+    heading = wizard.get_by_role("heading", name=re.compile("^Step"))
+    wizard.get_by_role("button", name="Next: Strategy").click()
+    expect(heading).to_have_text("Step 3 of 6: Strategy")
+    wizard.get_by_role("button", name="Next: Quality").click()
+    expect(heading).to_have_text("Step 4 of 6: Quality")
+    wizard.go_back()
+    expect(heading).to_have_text("Step 3 of 6: Strategy")
+    wizard.go_back()
+    expect(heading).to_have_text("Step 2 of 6: Task")
+    wizard.go_forward()
+    expect(heading).to_have_text("Step 3 of 6: Strategy")
+    wizard.evaluate("location.hash = 'budget'")
+    expect(heading).to_have_text("Step 5 of 6: Budget")
+    wizard.reload()
+    expect(heading).to_have_text("Step 5 of 6: Budget")
+    wizard.context.close()
+
+
+def test_drafts_are_deleted_where_they_are(wizard: Page) -> None:
+    wizard.once("dialog", lambda dialog: dialog.dismiss())
+    wizard.get_by_role("button", name="Delete draft").click()
+    assert stored().state == "draft"
+    owner = stored().owner_id
+    with transaction() as session:
+        a_draft(session.get_one(Account, owner), name="Another")
+    home = wizard.url.partition("/campaigns")[0]
+    wizard.goto(home)
+    wizard.get_by_label("Delete the draft Another…").click()
+    assert violations(wizard) == []
+    wizard.get_by_role("button", name="Delete this draft").click()
+    expect(wizard.get_by_role("link", name="Another")).to_have_count(0)
+    wizard.goto(f"{home}/campaigns/{stored().id}/edit")
+    wizard.once("dialog", lambda dialog: dialog.accept())
+    wizard.get_by_role("button", name="Delete draft").click()
+    expect(wizard.get_by_text("No campaigns yet.")).to_be_visible()
     wizard.context.close()
 
 

@@ -164,6 +164,22 @@ export class CampaignDraft {
     return { ...changes, budget };
   }
 
+  /** Deletes the draft, with what was not saved yet; tells whether it is gone. */
+  async remove(): Promise<boolean> {
+    const { campaign } = this;
+    if (!campaign) return false;
+    clearTimeout(this.timer);
+    this.pending = {};
+    let gone = false;
+    await this.inTurn(() =>
+      this.tell(async () => {
+        await reply(campaignApi(campaign.id).DELETE(''));
+        gone = true;
+      }),
+    );
+    return gone;
+  }
+
   /** Everything saved; rejects nothing: what is wrong stands in `error`. */
   async flush(): Promise<void> {
     clearTimeout(this.timer);
