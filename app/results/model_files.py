@@ -42,6 +42,7 @@ ATTRIBUTE_COLUMNS = [
     "confidence",
     "columns",
     "clusters",
+    "middle",
 ]
 ANNOTATOR_COLUMNS = [
     "annotator",
@@ -199,7 +200,9 @@ def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
         clusters = " | ".join("; ".join(each["words"]) for each in attribute.get("clusters", []))
         certainty = [attribute.get(name) for name in ("share_error", "confidence")]
         start = [attribute["index"], attribute["share"], low, high]
-        yield csv_line([*start, *certainty, columns, neutral(clusters)])
+        # Models of earlier versions have no words for the middle.
+        middle = neutral("; ".join(attribute.get("middle", [])))
+        yield csv_line([*start, *certainty, columns, neutral(clusters), middle])
 
 
 def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:

@@ -18,7 +18,7 @@ from testbed.builders import a_campaign, an_account, reloaded, sign_in
 INSIGHT: dict[str, Any] = {
     "attributes": [
         {"index": 0, "share": 0.6, "low": ["=cmd()", "red"], "high": ["blue"]},
-        {"index": 2, "share": 0.4, "low": [], "high": ["huge"]},
+        {"index": 2, "share": 0.4, "low": [], "high": ["huge"], "middle": ["=mid", "so so"]},
     ],
     "annotators": [
         {
@@ -218,6 +218,7 @@ def test_insight_is_exported_and_harmless_in_a_spreadsheet(
     base = f"/api/v1/campaigns/{campaign.id}/export"
     attributes = list(csv.DictReader(io.StringIO(client.get(f"{base}/attributes.csv").text)))
     assert [row["low"] for row in attributes] == ["'=cmd(); red", ""]
+    assert [row["middle"] for row in attributes] == ["", "'=mid; so so"]
     annotators = list(csv.DictReader(io.StringIO(client.get(f"{base}/annotators.csv").text)))
     assert [row["annotator"] for row in annotators] == ["0", "1", "2"]
     assert annotators[0]["preference2"] == "0.3"

@@ -135,7 +135,7 @@ FREE: dict[str, Plant] = {
     "invitation.label": whole,
     "job.error": whole,
     "link_parameters.values": also(source="text"),
-    "model.insight": under("low", "high", "words", "enough"),
+    "model.insight": under("low", "middle", "high", "words", "enough"),
     "payment.external_id": whole,
     "payment.history": attempts,
     "payment.reason": whole,
