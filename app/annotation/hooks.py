@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from app.annotation.models import Assignment
     from app.annotation.schemas import BonusOut, MoreOut
     from app.annotation.sessions import AnnotatorSession
+    from app.campaigns.models import Campaign
 
 
 @dataclass(frozen=True)
@@ -51,5 +52,7 @@ assignment_screened_out: Hook[[Session, Assignment], None] = Hook(
 practice_tried: Hook[[Session, AnnotatorSession], None] = Hook("annotation.practice_tried")
 # What an assignment pays; None where the campaign's own reward counts.
 pay_of: Hook[[Session, Assignment], Pay | None] = Hook("annotation.pay_of")
+# About what this number of answers costs with fees, in cents of the campaign's currency.
+cost_of_answers: Hook[[Session, Campaign, int], int] = Hook("annotation.cost_of_answers")
 # What is offered to somebody whose request for a grid got this status (`Handout.status`).
 offers: Hook[[Session, AnnotatorSession, str], Offers] = Hook("annotation.offers")
