@@ -248,7 +248,7 @@ def reject_submission(
 
 
 @api.get("/submissions/{submission_id}/ask-again")
-def price_of_asking_again(
+def price_of_rejecting(
     campaign_id: UUID, submission_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> AskAgainOut:
     """Return how many answers would be asked again if you rejected the submission, and about what
