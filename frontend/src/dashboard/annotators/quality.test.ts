@@ -47,7 +47,7 @@ it('offers to ask again later, once', () => {
   expect(consequenceOf('leave_out', score({}))).toContain('no longer used');
   const asked = score({ ...out, asked_again_at: out.left_out_at, asked_again: 3 });
   expect(openDecisions(asked).map(([name]) => name)).toEqual(['warn', 'stop', 'restore']);
-  expect(measuresOf(asked)).toEqual(['left out', '3 answers asked again']);
+  expect(measuresOf(asked)).toEqual(['left out']);
 });
 
 it('says how much agreement there is, and of how many grids', () => {

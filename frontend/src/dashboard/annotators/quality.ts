@@ -1,6 +1,5 @@
 /** Words for what is known of annotators' work. */
 import type { AnnotatorScore, Evidence } from '../../api/types';
-import { askedAgainText } from './askAgain';
 
 export const VERDICTS = {
   good: 'agrees beyond chance',
@@ -32,7 +31,6 @@ export function measuresOf(score: AnnotatorScore): string[] {
     ...(score.warned_at ? [score.verdict === 'good' ? 'warned earlier' : 'warned'] : []),
     ...(score.stopped_at ? ['stopped'] : []),
     ...(score.left_out_at ? ['left out'] : []),
-    ...(score.asked_again > 0 ? [askedAgainText(score.asked_again, score.asked_again_open)] : []),
   ];
 }
 
