@@ -3,9 +3,10 @@ finished, and through kills of every process (docs/acceptance.md)."""
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -61,7 +62,7 @@ class Persistent:
             handout = self._until_answered(self.person.claim)
             if handout["status"] == "leased":
                 lease = handout["lease"]
-                reply = self._until_answered(lambda lease=lease: self._submit(lease))
+                reply = self._until_answered(partial(self._submit, lease))
                 self.n_stored += reply["status"] == "stored"
             elif handout["status"] in ("done", "stopped"):
                 return
@@ -72,11 +73,10 @@ class Persistent:
         stored: dict[str, Any] = self.person.submit(lease).raise_for_status().json()
         return stored
 
-    def _until_answered(self, call: Any) -> dict[str, Any]:
+    def _until_answered(self, call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         while True:
             with suppress(httpx.TransportError, httpx.HTTPStatusError):
-                answered: dict[str, Any] = call()
-                return answered
+                return call()
             time.sleep(0.1)
 
 
@@ -167,7 +167,7 @@ def answer_through_kills(system: System, campaign: Campaign) -> list[Persistent]
         for thread in threads:
             thread.start()
         for name, share in (("web", 15), ("worker", 30), ("dispatcher", 45)):
-            wait_until("more answers", lambda share=share: n_refilled(campaign) >= share)
+            wait_until("more answers", partial(has_refilled, campaign, share))
             system.kill(name)
             system.start(name)
         for thread in threads:
@@ -176,8 +176,8 @@ def answer_through_kills(system: System, campaign: Campaign) -> list[Persistent]
     return crowd
 
 
-def n_refilled(campaign: Campaign) -> int:
-    return SPAM - reloaded(campaign.id).n_reopened
+def has_refilled(campaign: Campaign, share: int) -> bool:
+    return SPAM - reloaded(campaign.id).n_reopened >= share
 
 
 def check(campaign: Campaign) -> None:

@@ -64,7 +64,12 @@ def marks() -> list[tuple[int, str, bool, int | None]]:
         ).all()
         whose = {each.id: numbers[each.annotator_id] for each in answers}
         return [
-            (whose[each.id], each.state, each.reopened_at is not None, whose.get(each.replaces))
+            (
+                whose[each.id],
+                each.state,
+                each.reopened_at is not None,
+                each.replaces and whose[each.replaces],
+            )
             for each in answers
         ]
 
