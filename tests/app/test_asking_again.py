@@ -68,7 +68,7 @@ def marks() -> list[tuple[int, str, bool, int | None]]:
                 whose[each.id],
                 each.state,
                 each.reopened_at is not None,
-                each.replaces and whose[each.replaces],
+                None if each.replaces is None else whose[each.replaces],
             )
             for each in answers
         ]
