@@ -30,6 +30,24 @@ INVARIANTS = {
             AND grid.role = 'ask')
         OR n_imported <> (SELECT count(*) FROM answer
             WHERE answer.campaign_id = campaign.id AND imported_as IS NOT NULL)""",
+    "a grid counts its places that are asked again, and has room for them": """
+        SELECT grid.id, grid.n_reopened, count(lost.id) FROM grid
+        LEFT JOIN answer lost ON lost.grid_id = grid.id AND lost.reopened_at IS NOT NULL
+            AND NOT EXISTS (SELECT FROM answer WHERE answer.replaces = lost.id)
+        GROUP BY grid.id HAVING grid.n_reopened <> count(lost.id)
+            OR grid.n_answers + grid.n_reopened > grid.wanted""",
+    "a campaign counts its places that are asked again": """
+        SELECT campaign.id, campaign.n_reopened FROM campaign WHERE n_reopened <> (
+            SELECT coalesce(sum(n_reopened), 0) FROM grid WHERE campaign_id = campaign.id)""",
+    "a round that was full lacks only what is asked again": """
+        SELECT round.id, round.state, n_answers, n_wanted FROM round WHERE number > 0
+        AND state IN ('closed', 'reopened') AND (n_answers = n_wanted) <> (state = 'closed')
+        OR state = 'reopened' AND n_wanted <> n_answers + (
+            SELECT sum(n_reopened) FROM grid WHERE round_id = round.id)""",
+    "an answer takes the place of one to the same grid that lost it": """
+        SELECT answer.id FROM answer JOIN answer lost ON lost.id = answer.replaces
+        WHERE lost.grid_id <> answer.grid_id OR lost.annotator_id = answer.annotator_id
+        OR lost.reopened_at IS NULL OR lost.state <> 'surplus'""",
     "an assignment counts its annotator's answers": """
         SELECT assignment.id, n_answered, count(answer.id) FROM assignment
         LEFT JOIN answer ON answer.assignment_id = assignment.id

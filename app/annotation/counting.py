@@ -24,7 +24,7 @@ COUNTING = 5
 # A transaction that finds a row waits for its turn before locking it.
 _IN_TURN = cast(func.pg_advisory_xact_lock(bindparam("turn", type_=BigInteger)), Text).is_not(None)
 _stored = bindparam("stored", type_=Integer)
-_NUMBERS = ("n_answers", "n_surplus", "n_annotators", "learn_at")
+_NUMBERS = ("n_answers", "n_surplus", "n_reopened", "n_annotators", "learn_at")
 # Tables, and not entities, because the objects are set by hand below.
 _campaign = cast_type(Table, Campaign.__table__)
 _round = cast_type(Table, Round.__table__)
@@ -34,6 +34,7 @@ _IN_CAMPAIGN = (
     .values(
         n_answers=_campaign.c.n_answers + _stored,
         n_surplus=_campaign.c.n_surplus + 1 - _stored,
+        n_reopened=_campaign.c.n_reopened - bindparam("again", type_=Integer),
         n_annotators=func.greatest(_campaign.c.n_annotators, bindparam("annotators")),
     )
     .returning(*(_campaign.c[name] for name in _NUMBERS))
@@ -63,6 +64,7 @@ def count(
         of_campaign=campaign.id,
         of_round=current.id,
         stored=int(answer.state == "submitted"),
+        again=int(answer.replaces is not None),
         annotators=position + 1,
     )
     for name, number in zip(_NUMBERS, of_campaign, strict=True):
@@ -77,6 +79,8 @@ def _move_on(session: Session, campaign: Campaign, current: Round) -> None:
     if round_is_full:
         close_round(session, current)
         open_next(session, campaign)
-    if round_is_full or campaign.n_answers >= campaign.learn_at:
+    # Its last model ends a campaign that runs only for places that are asked again.
+    is_over = campaign.reopened_only and not campaign.n_reopened
+    if round_is_full or is_over or campaign.n_answers >= campaign.learn_at:
         campaign.learn_at = campaign.n_answers + campaign.learn_every
         request_job(session, campaign.id, campaign.n_answers)

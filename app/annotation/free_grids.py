@@ -26,7 +26,7 @@ from uuid_utils.compat import uuid7
 from app.annotation.held import live_leases_of
 from app.annotation.models import Answer
 from app.annotation.sessions import AnnotatorSession
-from app.campaigns.models import Grid, Round
+from app.campaigns.models import Campaign, Grid, Round
 from app.core.prepared import Prepared
 from app.kinds import kind_of
 
@@ -46,7 +46,7 @@ _first_at_work = (
     select(Round.id)
     .where(
         Round.campaign_id == bindparam("campaign_id"),
-        or_(Round.state == "open", Round.state == "ready"),
+        Round.state != "closed",
     )
     .order_by(Round.number)
     .limit(1)
@@ -83,33 +83,31 @@ def _images_known() -> ColumnElement[int]:
 
 
 # Statements of the hot path are made once: making them takes longer than running them.
-_FREE = Grid.n_answers + live_leases_of(Grid.__table__.c.id) < Grid.wanted
+_live = live_leases_of(Grid.__table__.c.id)
+_FREE = Grid.n_answers + _live < Grid.wanted
+# In campaigns that run only for places that are asked again.
+_REOPENED = Grid.n_reopened > _live
 _this = Grid.id == bindparam("grid_id")
-_STILL_FREE = Prepared(select(Grid.id).where(_this, _FREE))
 _of_round = bindparam("round_id", type_=Uuid())
-_UNFILLED = Prepared(select(Grid.id).where(_unfilled(_of_round)).limit(1))
 
 
 def _taking(candidates: Select[Any]) -> Prepared:
     return Prepared(candidates.limit(1).with_for_update(of=Grid, skip_locked=True, key_share=True))
 
 
-def _next(round_id: ColumnElement[UUID]) -> Prepared:
-    return _taking(select(Grid).where(_unfilled(round_id), _FREE).order_by(Grid.number))
+def _next(round_id: ColumnElement[UUID], is_free: ColumnElement[bool]) -> Prepared:
+    return _taking(select(Grid).where(_unfilled(round_id), is_free).order_by(Grid.number))
 
 
-def _next_new(round_id: ColumnElement[UUID]) -> Prepared:
+def _next_new(round_id: ColumnElement[UUID], is_free: ColumnElement[bool]) -> Prepared:
     """Of the first free grids, the one with the fewest images that the annotator has seen. Every
     claim would read the whole round if all were searched."""
-    free = (_unfilled(round_id), _FREE)
+    free = (_unfilled(round_id), is_free)
     first = select(Grid.id).where(*free).order_by(Grid.number).limit(RANKED)
     chosen = select(Grid).where(*free, Grid.id.in_(first))
     return _taking(chosen.order_by(_images_known(), Grid.number))
 
 
-_TAKE_IF_FREE = _taking(select(Grid.id).where(_this, _FREE))
-_NEXT, _NEXT_NEW = _next(_of_round), _next_new(_of_round)
-_NEXT_AT_WORK, _NEXT_NEW_AT_WORK = _next(_first_at_work), _next_new(_first_at_work)
 _answer = cast_type(Table, Answer.__table__)
 _ROW = {
     "id": bindparam("id", type_=Uuid()),
@@ -125,28 +123,55 @@ _ROW = {
     "ahead": bindparam("ahead", type_=Boolean()),
     "draft_version": literal_column("0"),
 }
-_LEASE = insert(_answer).from_select(
-    list(_ROW), select(*_ROW.values()).where(_this, _FREE), include_defaults=False
-)
-# The annotator's own expired lease of the grid goes on as the same row, with its draft.
-_LEASE_IF_FREE = Prepared(
-    _LEASE.on_conflict_do_update(
-        index_elements=[_answer.c.grid_id, _answer.c.annotator_id],
-        set_={
-            name: _LEASE.excluded[name]
-            for name in ("assignment_id", "leased_at", "lease_expires_at", "ahead")
-        },
-        where=and_(_answer.c.state == "leased", _answer.c.lease_expires_at <= func.now()),
-    ).returning(*_answer.c),
-    Answer,
-)
+
+
+def _leasing(is_free: ColumnElement[bool]) -> Prepared:
+    """Lease a grid if it is free. The annotator's own expired lease of the grid goes on as the same
+    row, with its draft."""
+    lease = insert(_answer).from_select(
+        list(_ROW), select(*_ROW.values()).where(_this, is_free), include_defaults=False
+    )
+    return Prepared(
+        lease.on_conflict_do_update(
+            index_elements=[_answer.c.grid_id, _answer.c.annotator_id],
+            set_={
+                name: lease.excluded[name]
+                for name in ("assignment_id", "leased_at", "lease_expires_at", "ahead")
+            },
+            where=and_(_answer.c.state == "leased", _answer.c.lease_expires_at <= func.now()),
+        ).returning(*_answer.c),
+        Answer,
+    )
+
+
+class _Statements:
+    """The statements about grids that are free in this sense; `also` limits the grids."""
+
+    def __init__(self, is_free: ColumnElement[bool], *also: ColumnElement[bool]) -> None:
+        self.next, self.next_new = _next(_of_round, is_free), _next_new(_of_round, is_free)
+        self.next_at_work = _next(_first_at_work, is_free)
+        self.next_new_at_work = _next_new(_first_at_work, is_free)
+        self.lease = _leasing(is_free)
+        self.take = _taking(select(Grid.id).where(_this, is_free))
+        self.still_free = Prepared(select(Grid.id).where(_this, is_free))
+        unfilled = select(Grid.id).where(_unfilled(_of_round), *also)
+        self.unfilled = Prepared(unfilled.limit(1))
+
+
+_USUAL = _Statements(_FREE)
+_REOPENED_ONLY = _Statements(_REOPENED, Grid.n_reopened > 0)
+
+
+def _statements(campaign: Campaign) -> _Statements:
+    return _REOPENED_ONLY if campaign.reopened_only else _USUAL
 
 
 def lease_free_grid(
     session: Session, who: AnnotatorSession, round_: Round, expires: datetime, *, ahead: bool
 ) -> Taken | None:
     """Lease a grid of the round that nobody is working on."""
-    candidates = _NEXT_NEW if kind_of(who.campaign).prefers_new_images else _NEXT
+    these = _statements(who.campaign)
+    candidates = these.next_new if kind_of(who.campaign).prefers_new_images else these.next
     return _leased(session, who, candidates, {"round_id": round_.id}, expires, ahead)
 
 
@@ -155,7 +180,8 @@ def lease_at_work(
 ) -> Taken | None:
     """The same in the first round whose grids are assigned, without reading which that is."""
     prefers_new = kind_of(who.campaign).prefers_new_images
-    candidates = _NEXT_NEW_AT_WORK if prefers_new else _NEXT_AT_WORK
+    these = _statements(who.campaign)
+    candidates = these.next_new_at_work if prefers_new else these.next_at_work
     return _leased(session, who, candidates, {"campaign_id": who.campaign.id}, expires, ahead)
 
 
@@ -167,7 +193,7 @@ def _leased(
     expires: datetime,
     ahead: bool,
 ) -> Taken | None:
-    mine = {"annotator_id": who.annotator_id}
+    mine, leasing = {"annotator_id": who.annotator_id}, _statements(who.campaign).lease
     # The snapshot that chose the grid may be older than a lease committed just before the grid was
     # locked. A statement that sees that lease then leases the grid only if it is still free.
     for _ in range(_ATTEMPTS):
@@ -175,7 +201,7 @@ def _leased(
         if chosen is None:
             return None
         (grid,) = chosen
-        leased = _LEASE_IF_FREE.first(
+        leased = leasing.first(
             session,
             **mine,
             id=uuid7(),
@@ -190,15 +216,17 @@ def _leased(
     return None
 
 
-def is_free_and_locked(session: Session, grid_id: int) -> bool:
+def is_free_and_locked(session: Session, campaign: Campaign, grid_id: int) -> bool:
     """Lock a grid if nobody else has done so, and return whether it is locked and needs an
     answer."""
-    is_locked = _TAKE_IF_FREE.first(session, grid_id=grid_id) is not None
+    these = _statements(campaign)
+    is_locked = these.take.first(session, grid_id=grid_id) is not None
     # Again under the lock, as in lease_free_grid.
-    return is_locked and _STILL_FREE.first(session, grid_id=grid_id) is not None
+    return is_locked and these.still_free.first(session, grid_id=grid_id) is not None
 
 
 def has_unfilled(session: Session, who: AnnotatorSession, round_id: UUID) -> bool:
     """Return whether a grid of the round needs an answer that this annotator could give."""
-    grid = _UNFILLED.first(session, annotator_id=who.annotator_id, round_id=round_id)
+    unfilled = _statements(who.campaign).unfilled
+    grid = unfilled.first(session, annotator_id=who.annotator_id, round_id=round_id)
     return grid is not None

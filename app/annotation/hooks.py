@@ -52,6 +52,8 @@ assignment_screened_out: Hook[[Session, Assignment], None] = Hook(
 practice_tried: Hook[[Session, AnnotatorSession], None] = Hook("annotation.practice_tried")
 # What an assignment pays; None where the campaign's own reward counts.
 pay_of: Hook[[Session, Assignment], Pay | None] = Hook("annotation.pay_of")
+# About what this number of answers costs with fees, in cents of the campaign's currency.
+cost_of_answers: Hook[[Session, Campaign, int], int] = Hook("annotation.cost_of_answers")
 # What is offered to somebody whose request for a grid got this status (`Handout.status`).
 offers: Hook[[Session, AnnotatorSession, str], Offers] = Hook("annotation.offers")
 # How well the newest model agrees with each annotator, by position (Cohen's kappa, given the

@@ -83,7 +83,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     held = held_by(session, who)
     live = held.live
     # Work that was started is finished first, whatever has happened in the meantime.
-    begun = live if live is not None and live.draft else _revived(session, held.begun)
+    begun = live if live is not None and live.draft else _revived(session, who, held.begun)
     if begun is not None:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
     if who.annotator.stopped_at is not None or who.campaign.state == "finished":
@@ -142,12 +142,17 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     if is_last or not is_working or held.live is None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     n_leased = count_live_leases(session, who.campaign)
-    n_wanted = sum(
-        round_.n_wanted - round_.n_answers for round_ in rounds_at_work(session, who.campaign)
-    )
+    n_wanted = _n_wanted(session, who.campaign)
     if n_wanted - n_leased < n_leased + SPARE_GRIDS:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     return _claim(session, who, ahead=True)
+
+
+def _n_wanted(session: Session, campaign: Campaign) -> int:
+    """Return how many answers the grids that are assigned now still want."""
+    if campaign.reopened_only:
+        return campaign.n_reopened
+    return sum(round_.n_wanted - round_.n_answers for round_ in rounds_at_work(session, campaign))
 
 
 def _handed_ahead(session: Session, ahead: Answer) -> Handout:
@@ -162,7 +167,7 @@ def _handed_ahead(session: Session, ahead: Answer) -> Handout:
     return Handout("leased", lease, session.get_one(Grid, lease.grid_id))
 
 
-def _revived(session: Session, begun: Answer | None) -> Answer | None:
+def _revived(session: Session, who: AnnotatorSession, begun: Answer | None) -> Answer | None:
     """Return an expired lease that contains work, so that the annotator can continue it.
 
     The lease becomes live again if its grid still needs an answer. Otherwise the answer will be
@@ -170,7 +175,7 @@ def _revived(session: Session, begun: Answer | None) -> Answer | None:
     """
     if begun is None:
         return None
-    if is_free_and_locked(session, begun.grid_id):
+    if not who.fills_no_place and is_free_and_locked(session, who.campaign, begun.grid_id):
         begun.lease_expires_at = lease_end()
     return begun
 
@@ -181,7 +186,8 @@ def _claim(session: Session, who: AnnotatorSession, *, ahead: bool = False) -> H
         taken = lease_at_work(session, who, lease_end(), ahead=ahead)
         if taken is not None:
             return Handout("leased", *taken)
-    at_work = rounds_at_work(session, who.campaign)
+    is_over = who.campaign.reopened_only and not who.campaign.n_reopened
+    at_work = [] if is_over else rounds_at_work(session, who.campaign)
     check = next_check(session, who) if at_work else None
     if check is not None:
         return _claim_check(session, who, check, ahead)
@@ -230,12 +236,15 @@ def _claim_check(session: Session, who: AnnotatorSession, check: Grid, ahead: bo
 def is_more_to_come(session: Session, who: AnnotatorSession) -> bool:
     """Return whether there is, or may later be, a grid for this annotator: one that someone else
     may leave, or one of a later round."""
-    at_work = rounds_at_work(session, who.campaign)
-    if not at_work:
-        return n_full_rounds(session, who.campaign) != who.campaign.rounds
-    last = at_work[-1]
-    if last.number != who.campaign.rounds or awaits_grids(last):
-        return True
+    campaign = who.campaign
+    at_work = rounds_at_work(session, campaign)
+    if not campaign.reopened_only:
+        first_asked = [round_ for round_ in at_work if round_.state != "reopened"]
+        if not first_asked and n_full_rounds(session, campaign) != campaign.rounds:
+            return True
+        last = first_asked[-1] if first_asked else None
+        if last is not None and (last.number != campaign.rounds or awaits_grids(last)):
+            return True
     return any(has_unfilled(session, who, round_.id) for round_ in at_work)
 
 
@@ -283,6 +292,8 @@ def save_draft(
         )
     lease.draft, lease.draft_version = draft, max(version, lease.draft_version)
     is_live = lease.lease_expires_at > datetime.now(UTC)
+    if who.fills_no_place:
+        return lease
     if is_live or grid.role != "ask" or grid.n_answers + live_leases(session, grid) < grid.wanted:
         lease.lease_expires_at = lease_end()
     return lease

@@ -33,6 +33,8 @@ class Annotator(Identified, Base):
     practice: agreement with the known answer for each practice grid, as a list per grid with one
         number per try.
     warned_at, stopped_at, left_out_at: when a measure against careless work was taken; null if not.
+    asked_again_at: when the answers of an annotator who is left out were asked again; later ones
+        fill no place.
     reviewed_at: when a requester decided about the annotator; after that, no automatic rule does.
     decision_reason: why the last measure was taken or undone.
     """
@@ -53,6 +55,7 @@ class Annotator(Identified, Base):
     warning_seen_at: Mapped[datetime | None]
     stopped_at: Mapped[datetime | None]
     left_out_at: Mapped[datetime | None]
+    asked_again_at: Mapped[datetime | None]
     reviewed_at: Mapped[datetime | None]
     decision_reason: Mapped[str] = mapped_column(Text, default="", server_default="")
 
@@ -161,6 +164,7 @@ class Assignment(Identified, Base):
     screened_out_at: when practice was failed, if the recruitment then sends people back, or when
         answers before the grids screened the person out.
     seen_at: when the annotator's page last reported; null if it reported that it was closed.
+    left_out_at: when its work was rejected and asked again; its answers are left out of learning.
     """
 
     __tablename__ = "assignment"
@@ -175,6 +179,11 @@ class Assignment(Identified, Base):
             "annotator_id",
             unique=True,
             postgresql_where=text("state = 'open' AND external_id IS NULL"),
+        ),
+        Index(
+            "ix_assignment_left_out",
+            "id",
+            postgresql_where=text("left_out_at IS NOT NULL"),
         ),
     )
 
@@ -200,13 +209,17 @@ class Assignment(Identified, Base):
     grids_over_at: Mapped[datetime | None]
     screened_out_at: Mapped[datetime | None]
     seen_at: Mapped[datetime | None]
+    left_out_at: Mapped[datetime | None]
 
 
 class Answer(Identified, Base):
     """One annotator's grouping of one grid: first a lease, then the submitted answer.
 
     state: `leased` (live until `lease_expires_at`, then free again), `submitted`, `surplus`
-        (finished, but the grid already had enough answers), or `returned` by the annotator.
+        (finished, but the grid already had enough answers, or its place is asked again), or
+        `returned` by the annotator.
+    reopened_at: when the place of this answer was opened for another annotator.
+    replaces: the answer whose place was opened again and is filled by this one.
     groups: aligned with the grid's `images`; the group number, −1 for a leftover.
     unseen: images that were not shown to the annotator or that they reported as broken; nothing is
         learned about them.
@@ -242,6 +255,19 @@ class Answer(Identified, Base):
             unique=True,
             postgresql_where=text("imported_as IS NOT NULL"),
         ),
+        # A place is filled once.
+        Index(
+            "uq_answer_replaces",
+            "replaces",
+            unique=True,
+            postgresql_where=text("replaces IS NOT NULL"),
+        ),
+        Index(
+            "ix_answer_reopened",
+            "campaign_id",
+            "grid_id",
+            postgresql_where=text("reopened_at IS NOT NULL"),
+        ),
         Index(
             "ix_answer_finished",
             "campaign_id",
@@ -275,6 +301,8 @@ class Answer(Identified, Base):
     idempotency_key: Mapped[str | None] = mapped_column(String(100))
     request_hash: Mapped[str | None] = mapped_column(String(64))
     imported_as: Mapped[str | None] = mapped_column(String(64))
+    reopened_at: Mapped[datetime | None]
+    replaces: Mapped[UUID | None] = mapped_column(ForeignKey("answer.id"))
 
 
 class Remark(Identified, Base):

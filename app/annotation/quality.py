@@ -20,13 +20,18 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.annotation import hooks
+from app.annotation.asking_again import (
+    annotator_at,
+    ask_again_for_annotator,
+    take_back_annotator,
+)
 from app.annotation.checks import FINISHED
 from app.annotation.models import Annotator, Answer
 from app.annotation.simulated import simulated_annotators
 from app.campaigns.annotation_settings import MEASURES, Measure, annotation_of
 from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign, Grid
-from app.core.errors import NotFound
+from app.core.database import locked
 from app.core.events import campaign_changed
 from app.jobs.service import request_job
 from app.kinds import kind_of
@@ -224,21 +229,18 @@ def decide(
     position: int,
     decision: Decision,
     reason: str = "",
+    *,
+    ask_again: bool = True,
 ) -> Annotator:
     """Record a requester's decision about an annotator. No automatic rule changes it. Raises
-    NotFound.
+    NotFound, and InvalidInput if the account has no room for more answers.
 
-    Leaving out an annotator, or undoing that, requests a new model. The reason is stored with the
-    annotator until the next decision, and permanently in the audit log.
+    Leaving out an annotator, or undoing that, requests a new model. With `ask_again`, others are
+    asked for the answers that are left out (app/annotation/asking_again.py). The reason is stored
+    with the annotator until the next decision, and permanently in the audit log.
     """
     campaign = locked_campaign(session, campaign.id)
-    annotator = session.scalar(
-        select(Annotator)
-        .where(Annotator.campaign_id == campaign.id, Annotator.position == position)
-        .with_for_update(key_share=True)
-    )
-    if annotator is None:
-        raise NotFound(f"This campaign has no annotator {position}.")
+    annotator = locked(session, Annotator, annotator_at(session, campaign, position).id)
     annotator.reviewed_at = datetime.now(UTC)
     annotator.decision_reason = reason.strip()
     record_audit(
@@ -248,10 +250,14 @@ def decide(
     if decision == "restore":
         was_out = annotator.left_out_at is not None
         annotator.warned_at = annotator.stopped_at = annotator.left_out_at = None
+        if annotator.asked_again_at is not None:
+            take_back_annotator(session, campaign, annotator)
         if was_out:
             _learn_again(session, campaign)
     else:
         _take(session, campaign, annotator, decision)
+        if decision == "leave_out" and ask_again:
+            ask_again_for_annotator(session, account, campaign, annotator)
     campaign_changed(session, campaign.id)
     return annotator
 

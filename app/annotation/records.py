@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
 from app.annotation.checks import FINISHED
+from app.annotation.exclusion import is_left_out
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.media import image_url
@@ -50,7 +51,11 @@ class AnswerRecord(BaseModel):
     state: Literal["submitted", "surplus"]
     submitted_at: datetime
     elapsed_ms: int | None
-    left_out: bool = Field(description="The annotator's answers are left out of learning.")
+    left_out: bool = Field(description="The answer is left out of learning.")
+    asked_again: bool = Field(description="Its place was opened for another annotator.")
+    replaces: UUID | None = Field(
+        description="The answer that was asked again and whose place this one fills."
+    )
     images: list[int] = Field(description="Positions of the images in the collection.")
     groups: list[int]
     descriptions: list[str]
@@ -65,7 +70,12 @@ class AnswerRecord(BaseModel):
 
     @classmethod
     def of(
-        cls, answer: Answer, grid: Grid, round_number: int | None, annotator: Annotator
+        cls,
+        answer: Answer,
+        grid: Grid,
+        round_number: int | None,
+        annotator: Annotator,
+        left_out: bool,
     ) -> "AnswerRecord":
         return cls.model_validate(
             {
@@ -77,7 +87,9 @@ class AnswerRecord(BaseModel):
                 "state": answer.state,
                 "submitted_at": answer.submitted_at,
                 "elapsed_ms": answer.elapsed_ms,
-                "left_out": annotator.left_out_at is not None,
+                "left_out": left_out,
+                "asked_again": answer.reopened_at is not None,
+                "replaces": answer.replaces,
                 "images": grid.images,
                 "groups": answer.groups,
                 "descriptions": answer.descriptions,
@@ -94,10 +106,10 @@ def answers_of(
     annotator: int | None = None,
     round_number: int | None = None,
     role: Role | None = None,
-) -> Select[Answer, Grid, int, Annotator]:
+) -> Select[Answer, Grid, int, Annotator, bool]:
     """Select the finished answers of a campaign, or only those of one annotator, round or role."""
     query = (
-        select(Answer, Grid, Round.number, Annotator)
+        select(Answer, Grid, Round.number, Annotator, is_left_out())
         .join(Grid, Answer.grid_id == Grid.id)
         .outerjoin(Round, Grid.round_id == Round.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)

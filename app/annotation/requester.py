@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
+from app.annotation.asking_again import Price, asked_again_of, price_for_annotator
 from app.annotation.models import Annotator, Answer, Remark
 from app.annotation.quality import Decision, Score, decide, read_scores
 from app.annotation.records import (
@@ -24,6 +25,7 @@ from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
 from app.core.bodies import takes, uploads
+from app.core.fields import StrictBool
 from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
@@ -61,11 +63,16 @@ class AnnotatorScore(BaseModel):
     warned_at: datetime | None
     stopped_at: datetime | None
     left_out_at: datetime | None
+    asked_again_at: datetime | None = Field(
+        description="When others were asked for the answers that are left out."
+    )
+    asked_again: int = Field(description="Answers whose places were opened for others.")
+    asked_again_open: int = Field(description="Such places that have no new answer yet.")
     reviewed_at: datetime | None
     reason: str
 
     @classmethod
-    def of(cls, score: Score) -> "AnnotatorScore":
+    def of(cls, score: Score, asked_again: tuple[int, int]) -> "AnnotatorScore":
         person = score.annotator
         return cls(
             annotator=person.position,
@@ -81,6 +88,9 @@ class AnnotatorScore(BaseModel):
             warned_at=person.warned_at,
             stopped_at=person.stopped_at,
             left_out_at=person.left_out_at,
+            asked_again_at=person.asked_again_at,
+            asked_again=asked_again[0],
+            asked_again_open=asked_again[1],
             reviewed_at=person.reviewed_at,
             reason=person.decision_reason,
         )
@@ -91,6 +101,28 @@ class DecisionIn(BaseModel, extra="forbid"):
     can read it, but not the annotator."""
 
     reason: str = Field(default="", max_length=1000)
+    ask_again: StrictBool = Field(
+        default=True,
+        description="Ask others for the answers that `leave_out` leaves out. The annotator then "
+        "gets no more grids, and a finished campaign runs again until these places are filled.",
+    )
+
+
+class AskAgainOut(BaseModel):
+    """What asking again would mean. `answers`: places that would be opened for others; `open`:
+    places that were opened before and have no answer yet; `reopens`: the campaign has finished and
+    would run again, for these and the open places; `cost_cents`: about what they cost, with fees,
+    on top of what was paid."""
+
+    answers: int
+    open: int
+    reopens: bool
+    cost_cents: int
+    currency: str
+
+    @classmethod
+    def of(cls, price: Price) -> "AskAgainOut":
+        return cls(**vars(price))
 
 
 class RemarkOut(BaseModel):
@@ -126,7 +158,20 @@ def list_annotators(
     themselves and with others."""
     campaign = get_campaign(session, account, campaign_id)
     scores = paging.part(read_scores(session, campaign), lambda score: score.annotator.position)
-    return paging.page([AnnotatorScore.of(score) for score in scores])
+    again = asked_again_of(session, campaign)
+    return paging.page(
+        [AnnotatorScore.of(score, again.get(score.annotator.id, (0, 0))) for score in scores]
+    )
+
+
+@api.get("/annotators/{position}/ask-again")
+def price_of_asking_again(
+    campaign_id: UUID, position: Position, session: DatabaseSession, account: SignedIn
+) -> AskAgainOut:
+    """Return how many answers would be asked again if you left the annotator out, and about what
+    that costs."""
+    campaign = get_campaign(session, account, campaign_id)
+    return AskAgainOut.of(price_for_annotator(session, campaign, position))
 
 
 @api.post("/annotators/{position}/actions/{decision}", status_code=204)
@@ -139,10 +184,14 @@ def decide_about_annotator(
     body: DecisionIn | None = None,
 ) -> Response:
     """Decide about an annotator: warn, stop, leave_out or restore. After that, no automatic rule
-    changes it."""
+    changes it.
+
+    `leave_out` asks others for the answers that it leaves out, unless `ask_again` is false; send it
+    again to ask for them later. `restore` withdraws the places that nobody has claimed since.
+    """
     campaign = get_campaign(session, account, campaign_id, edit=True)
-    reason = body.reason if body else ""
-    decide(session, account, campaign, position, decision, reason)
+    body = body or DecisionIn()
+    decide(session, account, campaign, position, decision, body.reason, ask_again=body.ask_again)
     return Response(status_code=204)
 
 

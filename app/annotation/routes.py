@@ -185,7 +185,8 @@ def submit_answer(
     answer = stored.answer
     answered, target = leases.assignment_progress(stored.who.assignment)
     return AnswerOut(
-        status="surplus" if answer.state == "surplus" else "stored",
+        # An answer that has lost its place since is acknowledged as before.
+        status="surplus" if answer.state == "surplus" and not answer.reopened_at else "stored",
         answered=answered,
         target=target,
         seconds_spent=stored.seconds_on_others + (answer.elapsed_ms or 0) / 1000,

@@ -75,6 +75,13 @@ class AnnotatorSession:
     def settings(self) -> AnnotationSettings:
         return annotation_of(self.campaign.annotation)
 
+    @property
+    def fills_no_place(self) -> bool:
+        """Whether answers that still come are kept and paid, but others give theirs instead,
+        because this work is left out and asked again."""
+        is_left_out = self.annotator.asked_again_at is not None
+        return is_left_out or self.assignment.left_out_at is not None
+
 
 def person_key(campaign_id: UUID, channel: str, key: str) -> str:
     """Return the keyed hash of an annotator's identity. It is the same for the same person in the

@@ -9,15 +9,18 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    ColumnElement,
     DateTime,
     Integer,
     SmallInteger,
     String,
     Table,
     Text,
+    Update,
     Uuid,
     bindparam,
     case,
+    false,
     func,
     null,
     or_,
@@ -64,14 +67,20 @@ _leases_of_others = (
     )
     .scalar_subquery()
 )
-_verdict = (
-    select(
-        or_(Grid.role != "ask", Grid.n_answers + _leases_of_others < Grid.wanted).label("wanted")
+# The place that was opened first of those of the grid that are asked again.
+_lost = aliased(Answer)
+_filling = aliased(Answer)
+_reopened = (
+    select(_lost.id)
+    .where(
+        _lost.grid_id == _grid_id,
+        _lost.reopened_at.is_not(None),
+        ~select(_filling.id).where(_filling.replaces == _lost.id).exists(),
     )
-    .where(Grid.id == _grid_id)
-    .cte("verdict")
+    .order_by(_lost.reopened_at, _lost.id)
+    .limit(1)
+    .scalar_subquery()
 )
-_is_wanted = select(_verdict.c.wanted).scalar_subquery()
 _seconds = (
     select(func.coalesce(func.sum(_other.elapsed_ms), 0) / 1000.0)
     .where(_other.assignment_id == _assignment_id, _other.id != _lease_id)
@@ -87,30 +96,66 @@ _has_leases = (
     )
     .exists()
 )
-_in_answer = (
-    update(_answer)
-    .where(_answer.c.id == _lease_id)
-    .values(
-        state=case((_is_wanted, "submitted"), else_="surplus"),
-        draft=null(),
-        **{name: bindparam(name, type_=kind) for name, kind in _GIVEN.items()},
+
+
+def _storing(*, fills_place: bool = True, is_reopened: bool = False) -> Prepared:
+    """The statement that stores an answer.
+
+    fills_place: False for work that is left out and asked again.
+    is_reopened: whether the grid has open places that lost their answer.
+    """
+    is_needed = Grid.n_answers + _leases_of_others < Grid.wanted if fills_place else false()
+    verdict = (
+        select(
+            or_(Grid.role != "ask", is_needed).label("wanted"),
+            (_reopened if is_reopened else null()).label("reopened"),
+        )
+        .where(Grid.id == _grid_id)
+        .cte("verdict")
     )
-)
-_in_grid = (
-    update(_grid)
-    .where(_grid.c.id == _grid_id, _grid.c.role == "ask", _is_wanted)
-    .values(n_answers=_grid.c.n_answers + 1)
-)
-_in_assignment = (
+    is_wanted = select(verdict.c.wanted).scalar_subquery()
+    replaced = select(verdict.c.reopened).where(verdict.c.wanted).scalar_subquery()
+    in_answer, in_grid = _in_answer(is_wanted), _in_grid(is_wanted)
+    if is_reopened:
+        in_answer = in_answer.values(replaces=replaced)
+        n_open = _grid.c.n_reopened - case((replaced.is_not(None), 1), else_=0)
+        in_grid = in_grid.values(n_reopened=n_open)
+    return Prepared(
+        select(is_wanted, _seconds, _has_leases, replaced if is_reopened else null()).add_cte(
+            in_answer.cte("in_answer"), in_grid.cte("in_grid"), _IN_ASSIGNMENT.cte("in_assignment")
+        )
+    )
+
+
+def _in_answer(is_wanted: ColumnElement[bool]) -> Update:
+    return (
+        update(_answer)
+        .where(_answer.c.id == _lease_id)
+        .values(
+            state=case((is_wanted, "submitted"), else_="surplus"),
+            draft=null(),
+            **{name: bindparam(name, type_=kind) for name, kind in _GIVEN.items()},
+        )
+    )
+
+
+def _in_grid(is_wanted: ColumnElement[bool]) -> Update:
+    return (
+        update(_grid)
+        .where(_grid.c.id == _grid_id, _grid.c.role == "ask", is_wanted)
+        .values(n_answers=_grid.c.n_answers + 1)
+    )
+
+
+_IN_ASSIGNMENT = (
     update(_assignment)
     .where(_assignment.c.id == _assignment_id)
     .values(n_answered=_assignment.c.n_answered + 1)
 )
-_STORE = Prepared(
-    select(_is_wanted, _seconds, _has_leases).add_cte(
-        _in_answer.cte("in_answer"), _in_grid.cte("in_grid"), _in_assignment.cte("in_assignment")
-    )
-)
+# Nearly all answers need the first only, which looks for no place that is asked again.
+_STORE = _storing()
+_STORE_AGAIN = _storing(is_reopened=True)
+_STORE_LEFT_OUT = _storing(fills_place=False)
 _SECONDS = Prepared(select(_seconds))
 
 
@@ -130,7 +175,7 @@ def store(session: Session, held: Locked, values: dict[str, Any]) -> Stored:
     The caller must hold the locks of `held`.
     """
     answer, grid, assignment = held.answer, held.grid, held.assignment
-    ((is_wanted, seconds, has_leases),) = _STORE.rows(
+    ((is_wanted, seconds, has_leases, replaced),) = _statement_for(held).rows(
         session,
         lease_id=answer.id,
         grid_id=grid.id,
@@ -143,8 +188,17 @@ def store(session: Session, held: Locked, values: dict[str, Any]) -> Stored:
     set_committed_value(answer, "draft", None)
     if is_wanted and grid.role == "ask":
         set_committed_value(grid, "n_answers", grid.n_answers + 1)
+    if replaced is not None:
+        set_committed_value(answer, "replaces", replaced)
+        set_committed_value(grid, "n_reopened", grid.n_reopened - 1)
     set_committed_value(assignment, "n_answered", assignment.n_answered + 1)
     return Stored(float(seconds), has_leases)
+
+
+def _statement_for(held: Locked) -> Prepared:
+    if held.who.fills_no_place:
+        return _STORE_LEFT_OUT
+    return _STORE_AGAIN if held.grid.n_reopened else _STORE
 
 
 def seconds_on_others(session: Session, answer: Answer) -> float:

@@ -117,6 +117,21 @@ TOTALS = {
                 FROM answer JOIN grid ON grid.id = grid_id
                 WHERE answer.campaign_id = campaign.id AND grid.role = 'ask'))
         """,
+    "The campaign does not count the places that are asked again.": """
+        SELECT FROM campaign WHERE id = :campaign AND n_reopened <> (
+            SELECT coalesce(sum(n_reopened), 0) FROM grid WHERE campaign_id = campaign.id)
+        """,
+    "A grid does not count its places that are asked again.": """
+        SELECT FROM grid WHERE campaign_id = :campaign AND n_reopened <> (
+            SELECT count(*) FROM answer lost WHERE lost.grid_id = grid.id
+            AND lost.reopened_at IS NOT NULL
+            AND NOT EXISTS (SELECT FROM answer WHERE answer.replaces = lost.id))
+        """,
+    "An answer replaces one that did not lose its place.": """
+        SELECT FROM answer JOIN answer lost ON lost.id = answer.replaces
+        WHERE answer.campaign_id = :campaign AND (lost.grid_id <> answer.grid_id
+            OR lost.annotator_id = answer.annotator_id OR lost.reopened_at IS NULL)
+        """,
 }
 
 

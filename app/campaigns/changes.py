@@ -282,13 +282,17 @@ def unarchive_campaign(session: Session, account: Account, campaign_id: UUID) ->
 
 
 def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Campaign:
-    """Set a finished campaign to running, to use the rest of its budget or an increased budget.
+    """Set a finished campaign to running, to use the rest of its budget or an increased budget. So
+    can a campaign that runs only for the places that are asked again.
 
     Raises Conflict if no budget is left, or if the campaign would end again immediately.
     """
-    campaign = service.in_state(session, account, campaign_id, "reopen", "finished")
+    campaign = service.get_campaign(session, account, campaign_id, edit=True)
+    if not campaign.reopened_only:
+        service.require_state(campaign, "reopen", "finished")
     all_exist = n_existing_rounds(session, campaign) == campaign.rounds
-    if all_exist and n_full_rounds(session, campaign) == campaign.rounds:
+    is_asked = all_exist and n_full_rounds(session, campaign) == campaign.rounds
+    if is_asked and not (campaign.n_reopened and campaign.state == "finished"):
         raise Conflict(
             f"The campaign already has all {campaign.n_answers} answers of its budget. Raise the "
             "budget first.",
@@ -301,6 +305,7 @@ def reopen_campaign(session: Session, account: Account, campaign_id: UUID) -> Ca
             code="good_enough",
         )
     campaign.finished_at = campaign.archived_at = None
+    campaign.reopened_only = False
     service.choose_if_needed(session, campaign)
     service.moved(session, account, campaign, "running", "reopened")
     require_room_for_answers(session, campaign.owner_id)

@@ -36,6 +36,9 @@ class Campaign(Identified, Base):
     n_answers: answers that count toward the budget.
     n_surplus: finished answers beyond what their grid needed.
     n_imported: answers that were given elsewhere; they don't count toward the budget.
+    n_reopened: places that lost their answer, are asked again and have no new answer yet
+        (app/campaigns/reopening.py).
+    reopened_only: whether it had ended and runs again for these places only.
     learn_at: the number of answers at which the next training is due.
     ready_share: the share of a round's grids that are prepared before the round's own model is
         ready; 0 makes annotators wait for the model.
@@ -54,7 +57,10 @@ class Campaign(Identified, Base):
     __table_args__ = (
         CheckConstraint(f"state IN {STATES}", name="state"),
         CheckConstraint("budget > 0 AND rounds > 0 AND grid_size > 1", name="sizes"),
-        CheckConstraint("n_answers >= 0 AND n_answers <= budget", name="within_budget"),
+        CheckConstraint(
+            "n_answers >= 0 AND n_reopened >= 0 AND n_answers + n_reopened <= budget",
+            name="within_budget",
+        ),
         CheckConstraint("ready_share BETWEEN 0 AND 1", name="ready_share"),
         CheckConstraint("reward_cents >= 0", name="reward"),
         CheckConstraint("n_imported >= 0", name="imported"),
@@ -94,6 +100,8 @@ class Campaign(Identified, Base):
     n_answers: Mapped[int] = mapped_column(default=0)
     n_surplus: Mapped[int] = mapped_column(default=0)
     n_imported: Mapped[int] = mapped_column(default=0, server_default="0")
+    n_reopened: Mapped[int] = mapped_column(default=0, server_default="0")
+    reopened_only: Mapped[bool] = mapped_column(default=False, server_default="false")
     # The positions of annotators who have answered are below this number.
     n_annotators: Mapped[int] = mapped_column(default=0)
     learn_at: Mapped[int] = mapped_column(default=0)
@@ -106,6 +114,11 @@ class Campaign(Identified, Base):
     def n_finished(self) -> int:
         """Return the number of all answers that models learn from."""
         return self.n_answers + self.n_surplus + self.n_imported
+
+    @property
+    def n_left(self) -> int:
+        """Return the number of answers that it still asks for."""
+        return self.n_reopened if self.reopened_only else max(0, self.budget - self.n_answers)
 
 
 class AskedImage(Base):
@@ -135,12 +148,15 @@ class Round(Identified, Base):
     A `ready` round waits until the round before it is full, so that nobody waits for a model. Until
     then its grids come from an older model, and those that nobody has started are replaced when the
     new model is ready. `basis` is the number of full rounds that its newest grids were made from.
+
+    A `reopened` round was full, and some of its places are asked again. It counts as full, so that
+    later rounds do not wait for it.
     """
 
     __tablename__ = "round"
     __table_args__ = (
         UniqueConstraint("campaign_id", "number"),
-        CheckConstraint("state IN ('ready', 'open', 'closed')", name="state"),
+        CheckConstraint("state IN ('ready', 'open', 'closed', 'reopened')", name="state"),
         CheckConstraint("n_answers >= 0 AND n_answers <= n_wanted", name="answers"),
         # A campaign has at most one open round; the claim query and the learning job rely on it.
         Index("uq_round_open", "campaign_id", unique=True, postgresql_where=text("state = 'open'")),
@@ -168,12 +184,16 @@ class Grid(Base):
         again in other places.
     truth: the known groups of practice and gold grids, aligned with `images`.
     basis: the number of full rounds that the model which chose the grid had learned from.
+    n_reopened: places that lost their answer, are asked again and have no new answer yet.
     """
 
     __tablename__ = "grid"
     __table_args__ = (
         UniqueConstraint("round_id", "number"),
-        CheckConstraint("n_answers >= 0 AND n_answers <= wanted", name="answers"),
+        CheckConstraint(
+            "n_answers >= 0 AND n_reopened >= 0 AND n_answers + n_reopened <= wanted",
+            name="answers",
+        ),
         CheckConstraint("cardinality(images) > 1", name="images"),
         CheckConstraint("role IN ('ask', 'practice', 'gold', 'repeat')", name="role"),
         CheckConstraint("(role = 'ask') = (round_id IS NOT NULL)", name="of_a_round"),
@@ -212,6 +232,7 @@ class Grid(Base):
     images: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     wanted: Mapped[int]
     n_answers: Mapped[int] = mapped_column(default=0)
+    n_reopened: Mapped[int] = mapped_column(default=0, server_default="0")
     purpose: Mapped[str | None] = mapped_column(String(20))
     attribute: Mapped[int | None] = mapped_column(SmallInteger)
     basis: Mapped[int] = mapped_column(default=0, server_default="0")

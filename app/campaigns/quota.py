@@ -35,6 +35,10 @@ def _answers_of(session: Session, owner_id: UUID) -> int:
     practice grids are outside the budget and not counted."""
     others = Campaign.n_surplus + Campaign.n_imported
     going_on = Campaign.state.in_(("running", "paused"))
-    each = others + case((going_on, Campaign.budget), else_=Campaign.n_answers)
+    each = others + case(
+        (Campaign.reopened_only, Campaign.n_answers + Campaign.n_reopened),
+        (going_on, Campaign.budget),
+        else_=Campaign.n_answers,
+    )
     query = select(func.coalesce(func.sum(each), 0)).where(Campaign.owner_id == owner_id)
     return int(session.scalars(query).one())

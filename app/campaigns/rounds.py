@@ -110,7 +110,9 @@ def batches_wanted(session: Session, campaign: Campaign) -> list[tuple[int, int]
 
 def n_full_rounds(session: Session, campaign: Campaign) -> int:
     """Return the number of the last round that is full and has only full rounds before it."""
-    query = select(Round.number, Round.n_answers == Round.n_wanted).where(
+    # A reopened round was full, and later rounds were made from it.
+    was_full = or_(Round.n_answers == Round.n_wanted, Round.state == "reopened")
+    query = select(Round.number, was_full).where(
         Round.campaign_id == campaign.id, Round.number != IMPORTED_ROUND
     )
     full = {number: is_full for number, is_full in session.execute(query.order_by(Round.number))}
@@ -129,15 +131,15 @@ _AT_WORK = Prepared(
     select(Round)
     .where(
         Round.campaign_id == bindparam("campaign_id"),
-        or_(Round.state == "open", Round.state == "ready"),
+        Round.state != "closed",
     )
     .order_by(Round.number)
 )
 
 
 def rounds_at_work(session: Session, campaign: Campaign) -> list[Round]:
-    """Return the rounds whose grids are assigned: the open round, then the prepared ones, so that
-    nobody waits for the last answers of a round."""
+    """Return the rounds whose grids are assigned: those that are asked again in part, the open
+    round, then the prepared ones, so that nobody waits for the last answers of a round."""
     return [round_ for (round_,) in _AT_WORK.rows(session, campaign_id=campaign.id)]
 
 
@@ -158,7 +160,7 @@ def schedule_round(session: Session, campaign: Campaign, batch: Batch) -> Round:
         )
         session.add(round_)
         session.flush()
-    elif round_.state == "closed" or round_.basis >= batch.basis:
+    elif round_.state in ("closed", "reopened") or round_.basis >= batch.basis:
         return round_
     n_kept = _drop_untouched(session, round_)
     grids = batch.grids.first(max(0, round_.n_wanted // wanted - n_kept))
@@ -260,6 +262,7 @@ def close_round(session: Session, closing: Round) -> None:
 def end_campaign(session: Session, campaign: Campaign) -> None:
     """End a campaign after its last round, or because the requester finishes it."""
     campaign.state, campaign.finished_at = "finished", datetime.now(UTC)
+    campaign.reopened_only = False
     hooks.ended(session, campaign.id)
     announce(session, "campaign.finished", campaign.id, answers=campaign.n_answers)
 

@@ -357,12 +357,17 @@ def in_state(
 ) -> Campaign:
     """Return the campaign with its row locked. Raises BadState if it is in none of these states."""
     campaign = get_campaign(session, owner, campaign_id, edit=True)
+    require_state(campaign, verb, *states)
+    return campaign
+
+
+def require_state(campaign: Campaign, verb: str, *states: str) -> None:
+    """Raise BadState if the campaign is in none of these states."""
     if campaign.state not in states:
         raise BadState(
             f"You can't {verb} this campaign because it is {campaign.state}. Its state must be "
             f"{' or '.join(states)}."
         )
-    return campaign
 
 
 def moved(

@@ -8,6 +8,7 @@ from math import ceil
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.annotation import hooks
 from app.annotation.models import Answer
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.asking import n_asked
@@ -259,18 +260,35 @@ class Wanted:
     minutes: int
 
 
-def wanted_of(session: Session, campaign: Campaign) -> Wanted:
-    """Return what the campaign's plan still needs from people."""
-    answers = max(0, campaign.budget - campaign.n_answers)
-    plan = PlanSettings.model_validate(campaign.plan)
-    effort = effort_of(
-        answers=answers,
+def _effort_of_answers(session: Session, campaign: Campaign, n: int, seconds: float) -> Effort:
+    """Return the work of `n` more answers if a grid takes `seconds`."""
+    return effort_of(
+        answers=n,
         answers_per_grid=campaign.answers_per_grid,
         grids_per_assignment=campaign.grids_per_assignment,
         grid_size=campaign.grid_size,
         n_images=n_asked(session, campaign),
         annotation=annotation_of(campaign.annotation),
-        seconds_per_grid=seconds_per_grid(session, campaign, plan)[0],
+        seconds_per_grid=seconds,
+    )
+
+
+@hooks.cost_of_answers.answered_by
+def cost_of_answers(session: Session, campaign: Campaign, n: int) -> int:
+    """Return about what `n` more answers cost with fees, in cents: whole assignments at the
+    campaign's reward."""
+    # The time per grid does not affect prices.
+    effort = _effort_of_answers(session, campaign, n, kind_of(campaign).seconds_per_grid)
+    plan = PlanSettings.model_validate(campaign.plan)
+    return costs_of(effort, campaign.reward_cents, plan).total_cents
+
+
+def wanted_of(session: Session, campaign: Campaign) -> Wanted:
+    """Return what the campaign's plan still needs from people."""
+    answers = campaign.n_left
+    plan = PlanSettings.model_validate(campaign.plan)
+    effort = _effort_of_answers(
+        session, campaign, answers, seconds_per_grid(session, campaign, plan)[0]
     )
     open_places = select(func.sum(Posting.places - Posting.taken)).where(
         Posting.recruitment_id == Recruitment.id,

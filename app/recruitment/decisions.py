@@ -10,7 +10,14 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
 from app.accounts.service import record_audit
-from app.annotation.models import Assignment
+from app.annotation.asking_again import (
+    Price,
+    ask_again_for_assignment,
+    price_of,
+    take_back_assignment,
+)
+from app.annotation.models import Answer, Assignment
+from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.core.database import locked
 from app.core.errors import Conflict, InvalidInput, NotFound
@@ -44,7 +51,8 @@ def get_submission(
 def approve(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID, message: str
 ) -> Payment:
-    """Pay the reward of submitted work. If the work was rejected, this reverses the rejection.
+    """Pay the reward of submitted work. If the work was rejected, this reverses the rejection: its
+    answers are learned from again, and places that nobody has claimed since are not asked again.
 
     Raises Conflict if there is nothing to pay or not enough money.
     """
@@ -60,6 +68,9 @@ def approve(
         payment = ledger.release(session, payment.id)
     if payment.state == "held":
         raise ledger.OverLimit(ledger.OVER_LIMIT)
+    if assignment is not None:
+        campaign = session.get_one(Campaign, recruitment.campaign_id)
+        take_back_assignment(session, campaign, assignment)
     _note(session, account, recruitment, "approved", row, reason=text)
     return payment
 
@@ -71,9 +82,15 @@ def reject(
     submission_id: UUID,
     category: str,
     message: str,
+    *,
+    ask_again: bool = True,
 ) -> Submission:
-    """Reject submitted work. Raises InvalidInput without a valid reason, and Conflict if it is too
-    late."""
+    """Reject submitted work. With `ask_again`, its answers are left out of learning, and others are
+    asked for them.
+
+    Raises InvalidInput without a valid reason, or if the account has no room for more answers, and
+    Conflict if it is too late.
+    """
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(message)
     _require_reason(recruitment, category, text)
@@ -95,8 +112,34 @@ def reject(
         reward.state, reward.why = "cancelled", "Rejected."
     row.decision, row.reason, row.flag = "reject", text, ""
     calls.ask(session, recruitment, "reject", submission=row, category=category, message=text)
+    if ask_again:
+        _ask_again(session, account, recruitment, row)
     _note(session, account, recruitment, "rejected", row, reason=text, category=category)
     return row
+
+
+def price_of_asking_again(
+    session: Session, account: Account, campaign_id: UUID, submission_id: UUID
+) -> Price:
+    """Return what it means to ask others for the answers of a submission. Raises NotFound."""
+    campaign = get_campaign(session, account, campaign_id)
+    row = session.get(Submission, submission_id)
+    of_campaign = row is not None and campaign.id == session.scalar(
+        select(Recruitment.campaign_id).where(Recruitment.id == row.recruitment_id)
+    )
+    if row is None or not of_campaign:
+        raise NotFound("This campaign has no such submission.")
+    return price_of(session, campaign, Answer.assignment_id == row.assignment_id)
+
+
+def _ask_again(
+    session: Session, account: Account, recruitment: Recruitment, row: Submission
+) -> None:
+    """The caller must hold the campaign's row lock (`get_submission`)."""
+    if row.assignment_id is not None:
+        campaign = session.get_one(Campaign, recruitment.campaign_id)
+        assignment = locked(session, Assignment, row.assignment_id)
+        ask_again_for_assignment(session, account, campaign, assignment)
 
 
 def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
@@ -256,10 +299,17 @@ def _require_uncompensated(session: Session, assignment: Assignment) -> None:
 
 
 def dismiss(
-    session: Session, account: Account, campaign_id: UUID, submission_id: UUID, reason: str
+    session: Session,
+    account: Account,
+    campaign_id: UUID,
+    submission_id: UUID,
+    reason: str,
+    *,
+    ask_again: bool = True,
 ) -> Submission:
-    """Remove a flag because no action is needed. Raises InvalidInput without a reason, and Conflict
-    if the submission waits for a decision."""
+    """Remove a flag because no action is needed. With `ask_again`, others are asked for the answers
+    of work that was rejected on the platform. Raises InvalidInput without a reason, and Conflict if
+    the submission waits for a decision."""
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     text = _reason(reason)
     if not text:
@@ -268,6 +318,8 @@ def dismiss(
         raise Conflict("Someone is waiting for the reward. Approve or reject this submission.")
     if row.flag == "rejected_there":
         row.decision = "reject"
+        if ask_again:
+            _ask_again(session, account, recruitment, row)
     row.flag, row.reason = "", text
     _note(session, account, recruitment, "dismissed", row, reason=text)
     return row

@@ -14,7 +14,8 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation import sessions
-from app.annotation.models import Assignment
+from app.annotation.asking_again import free_leases
+from app.annotation.models import Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign
 from app.core.database import transaction
@@ -288,6 +289,7 @@ def _take_over(
                 "Someone else is working on this assignment. If you have just accepted it, the "
                 "other person has returned it. Try again in a minute."
             )
+        free_leases(session, Answer.assignment_id == other.id)
         other.state = "returned"
 
 

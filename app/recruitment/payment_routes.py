@@ -10,6 +10,7 @@ from sqlalchemy import func, or_, select
 from app.accounts.api import api_router
 from app.accounts.routes import Paying, SignedIn
 from app.annotation.models import Annotator, Assignment
+from app.annotation.requester import AskAgainOut
 from app.campaigns.service import get_campaign
 from app.core.fields import StrictBool, StrictInt
 from app.core.paging import Page, Paged
@@ -84,10 +85,19 @@ class ReasonIn(BaseModel, extra="forbid"):
 
 
 class RejectionIn(BaseModel, extra="forbid"):
-    """`category` must be one of Prolific's rejection categories. MTurk ignores it."""
+    """`category` must be one of Prolific's rejection categories. MTurk ignores it. `ask_again`
+    leaves the answers out of learning and asks others for them."""
 
     category: str = Field(default="", max_length=50)
     reason: str = Field(max_length=1000)
+    ask_again: StrictBool = True
+
+
+class DismissalIn(ReasonIn):
+    """`ask_again` concerns work that was rejected on the platform: its answers are left out of
+    learning, and others are asked for them."""
+
+    ask_again: StrictBool = True
 
 
 class BonusIn(BaseModel, extra="forbid"):
@@ -225,20 +235,40 @@ def reject_submission(
     account: SignedIn,
 ) -> ReasonIn:
     """Reject a submission with a reason that the person will read. You can reverse a rejection."""
-    row = decisions.reject(session, account, campaign_id, submission_id, body.category, body.reason)
+    row = decisions.reject(
+        session,
+        account,
+        campaign_id,
+        submission_id,
+        body.category,
+        body.reason,
+        ask_again=body.ask_again,
+    )
     return ReasonIn(reason=row.reason)
+
+
+@api.get("/submissions/{submission_id}/ask-again")
+def price_of_rejecting(
+    campaign_id: UUID, submission_id: UUID, session: DatabaseSession, account: SignedIn
+) -> AskAgainOut:
+    """Return how many answers would be asked again if you rejected the submission, and about what
+    that costs."""
+    price = decisions.price_of_asking_again(session, account, campaign_id, submission_id)
+    return AskAgainOut.of(price)
 
 
 @api.post("/submissions/{submission_id}/dismiss")
 def dismiss_flag(
     campaign_id: UUID,
     submission_id: UUID,
-    body: ReasonIn,
+    body: DismissalIn,
     session: DatabaseSession,
     account: SignedIn,
 ) -> ReasonIn:
     """Mark a flagged submission as needing no action."""
-    row = decisions.dismiss(session, account, campaign_id, submission_id, body.reason)
+    row = decisions.dismiss(
+        session, account, campaign_id, submission_id, body.reason, ask_again=body.ask_again
+    )
     return ReasonIn(reason=row.reason)
 
 

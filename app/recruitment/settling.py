@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Annotator, Assignment
+from app.annotation.asking_again import free_leases
+from app.annotation.models import Annotator, Answer, Assignment
 from app.annotation.quality import verdict_of
 from app.campaigns.models import Campaign
 from app.recruitment import ledger
@@ -41,6 +42,8 @@ def settle(session: Session, recruitment: Recruitment, row: Submission) -> None:
         _settle_screened_out(session, recruitment, row, assignment)
     elif row.state in ("returned", "timed_out") and assignment is not None:
         if assignment.state == "open":
+            # Others need not wait until the leases run out.
+            free_leases(session, Answer.assignment_id == assignment.id)
             assignment.state = "returned"
         _cancel_reward(session, row, "The work was returned on the platform.")
         # A reason means that someone has already looked at the submission.

@@ -16,6 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import FINISHED
+from app.annotation.exclusion import is_left_out
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid
 from app.core.errors import NotFound
@@ -92,7 +93,7 @@ def read_answer_attribute(
 ) -> AttributeReading | None:
     """Return what one answer is about, None if that is unknown. Raises NotFound."""
     query = (
-        select(Annotator, Grid.images, Answer.groups, Answer.unseen)
+        select(Annotator.position, is_left_out(), Grid.images, Answer.groups, Answer.unseen)
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Annotator, Answer.annotator_id == Annotator.id)
         .where(
@@ -102,12 +103,12 @@ def read_answer_attribute(
     answer = session.execute(query).one_or_none()
     if answer is None:
         raise NotFound("This answer does not exist in this campaign.")
-    annotator, images, groups, unseen = answer
+    annotator, left_out, images, groups, unseen = answer
     newest = newest_attributes(session, campaign)
-    if newest is None or annotator.left_out_at is not None:
+    if newest is None or left_out:
         return None
     model, attributes = newest
-    [attribute] = attributes.find([_key(annotator.position, images, groups or [], unseen)])
+    [attribute] = attributes.find([_key(annotator, images, groups or [], unseen)])
     return None if attribute is None else _reading(model, attribute)
 
 

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import NullType
 
 from app.annotation.checks import FINISHED
+from app.annotation.exclusion import is_learned_from, is_left_out
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
@@ -20,7 +21,8 @@ class AnswerRow(NamedTuple):
     """A finished answer to a grid of a round, its time in UTC.
 
     `annotator` is a number, never an identity. `question_language` is None if the answer does not
-    say it.
+    say it. `asked_again`: its place was opened for another annotator; `replaces`: the answer whose
+    place it fills.
     """
 
     answer: str
@@ -36,6 +38,8 @@ class AnswerRow(NamedTuple):
     groups: list[int]
     descriptions: list[str]
     question_language: str | None
+    asked_again: bool
+    replaces: str | None
 
 
 def read_answers(
@@ -48,7 +52,7 @@ def read_answers(
     """
     query = _finished(campaign)
     if not left_out:
-        query = query.where(Annotator.left_out_at.is_(None))
+        query = query.where(is_learned_from())
     rows = session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
     for some in rows.partitions():
         yield [AnswerRow._make(row) for row in some]
@@ -67,9 +71,11 @@ def _finished(campaign: Campaign) -> Select[*tuple[Any, ...]]:
             Answer.state,
             func.to_char(func.timezone("UTC", Answer.submitted_at), MOMENT),
             Answer.elapsed_ms,
-            Annotator.left_out_at.is_not(None),
+            is_left_out(),
             *(type_coerce(column, NullType()) for column in lists),
             func.nullif(Answer.device["question_language"].astext, ""),
+            Answer.reopened_at.is_not(None),
+            cast(Answer.replaces, Text),
         )
         .join(Grid, Answer.grid_id == Grid.id)
         .join(Round, Grid.round_id == Round.id)

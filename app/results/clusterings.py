@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.annotation.checks import FINISHED
+from app.annotation.exclusion import is_learned_from
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
@@ -258,7 +259,7 @@ def described_answers(
             Answer.state.in_(FINISHED),
             Grid.role == "ask",
             func.cardinality(Answer.descriptions) > 0,
-            Annotator.left_out_at.is_(None),
+            is_learned_from(),
         )
         .order_by(Answer.submitted_at.desc(), Answer.id)
         .limit(MOST_ANSWERS_FOR_WORDS)

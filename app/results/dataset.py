@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from app.annotation.exclusion import is_learned_from
 from app.annotation.models import Annotator, Answer
 from app.campaigns.asking import asked_images, is_chosen
 from app.campaigns.models import Campaign, Grid, Round
@@ -42,7 +43,7 @@ def load_learning_data(session: Session, campaign: Campaign) -> LearningData:
         .where(
             Answer.campaign_id == campaign.id,
             Answer.state.in_(("submitted", "surplus")),
-            Annotator.left_out_at.is_(None),
+            is_learned_from(),
         )
         .order_by(Answer.submitted_at, Answer.id)
     )

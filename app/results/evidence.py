@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
 from app.annotation.checks import FINISHED
+from app.annotation.exclusion import is_learned_from
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.collections.models import Image
@@ -170,7 +171,7 @@ def _showed_all(campaign: Campaign, images: list[int]) -> ColumnElement[bool]:
         Grid.role == "ask",
         Grid.images.op("@>", is_comparison=True)(array(images)),
         Answer.state.in_(FINISHED),
-        Annotator.left_out_at.is_(None),
+        is_learned_from(),
         *(_was_seen(literal(image)) for image in images),
     )
 

@@ -49,7 +49,11 @@ ANSWER_SCHEMA = pa.schema(
 )
 # Only in campaigns with classes.
 LABELS_FIELD = pa.field("labels", pa.list_(pa.string()))
-LANGUAGE_FIELD = pa.field("question_language", pa.string())
+LAST_FIELDS = [
+    pa.field("question_language", pa.string()),
+    pa.field("asked_again", pa.bool_()),
+    pa.field("replaces", pa.string()),
+]
 ANSWER_COLUMNS = [
     "answer",
     "grid",
@@ -66,6 +70,8 @@ ANSWER_COLUMNS = [
     "attribute",
     "attribute_probability",
     "question_language",
+    "asked_again",
+    "replaces",
 ]
 
 KINDS = ("gold", "repeat", "consensus")
@@ -110,7 +116,7 @@ def _lines(
     )
     words = [*named, ""] if named else [*map(cell, row.descriptions), *NO_WORDS]
     tail = ",".join("" if value is None else str(value) for value in attribute)
-    tail = f"{tail},{cell(row.question_language or '')}"
+    tail = f"{tail},{cell(row.question_language or '')},{row.asked_again},{row.replaces or ''}"
     return "".join(
         [
             f"{head}{image},{names[image]},{group},{words[group]},{tail}\n"
@@ -152,6 +158,8 @@ def _record(row: AnswerRow, names: dict[int, str], attribute: Attribute) -> dict
         "attribute": attribute[0],
         "attribute_probability": attribute[1],
         "question_language": row.question_language,
+        "asked_again": row.asked_again,
+        "replaces": row.replaces,
     }
 
 
@@ -169,7 +177,7 @@ def answers_parquet(session: Session, campaign: Campaign) -> Iterator[bytes]:
     attributes = AttributeColumns(session, campaign)
     named = class_names(campaign)
     schema = ANSWER_SCHEMA.append(LABELS_FIELD) if named else ANSWER_SCHEMA
-    schema = schema.append(LANGUAGE_FIELD)
+    schema = pa.schema([*schema, *LAST_FIELDS])
     drain = Drain()
     with pq.ParquetWriter(pa.PythonFile(drain, "w"), schema, compression="zstd") as writer:
         waiting: list[pa.RecordBatch] = []

@@ -156,8 +156,8 @@ def _ready_grids(session: Session, campaign: Campaign) -> int:
         .join(Round, Grid.round_id == Round.id)
         .where(
             Round.campaign_id == campaign.id,
-            Round.state.in_(("open", "ready")),
-            Grid.n_answers < Grid.wanted,
+            Round.state != "closed",
+            Grid.n_reopened > 0 if campaign.reopened_only else Grid.n_answers < Grid.wanted,
             ~held.exists(),
         )
     )
@@ -208,7 +208,7 @@ def _planned_cents(session: Session, campaign: Campaign) -> int:
 
 def _ends_at(session: Session, campaign: Campaign, now: datetime) -> datetime | None:
     """Predict the end; None if nobody has answered for an hour, or nothing is left."""
-    left = campaign.budget - campaign.n_answers
+    left = campaign.n_left
     if campaign.state != "running" or left <= 0 or campaign.started_at is None:
         return None
     since = max(now - RATE_WINDOW, campaign.started_at)
@@ -296,7 +296,7 @@ def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
 
 def _of_the_last_grids(session: Session, campaign: Campaign, now: datetime) -> list[Alert]:
     """Say that all remaining grids are leased, in which case nobody else can do anything."""
-    left = campaign.budget - campaign.n_answers
+    left = campaign.n_left
     if campaign.state != "running" or left <= 0:
         return []
     query = (

@@ -141,10 +141,12 @@ def _move_on(
         )
         .values(model_version=version)
     )
-    if trained.n_full >= campaign.rounds:
-        end_campaign(session, campaign)
+    if campaign.reopened_only or trained.n_full >= campaign.rounds:
+        # Places that are asked again belong to rounds that were full.
+        if not campaign.n_reopened:
+            end_campaign(session, campaign)
         return
-    if _is_enough(campaign, trained, is_outdated):
+    if not campaign.n_reopened and _is_enough(campaign, trained, is_outdated):
         end_campaign(session, campaign)
         if campaign.n_finished > trained.n_answers:
             # Answers that arrived while the model was fitted were paid for, too.

@@ -164,8 +164,10 @@ class SimulatedOut(BaseModel):
 
 
 class ProgressOut(BaseModel):
-    """A campaign's progress. `asked_images` of `images` may be shown to annotators; `choosing`: the
-    job that chooses them, until they are chosen; null otherwise."""
+    """A campaign's progress. `asked_again`: answers whose places were opened for others because
+    they are left out; `asked_again_open`: such places that have no new answer yet. `asked_images`
+    of `images` may be shown to annotators; `choosing`: the job that chooses them, until they are
+    chosen; null otherwise."""
 
     id: UUID
     state: str
@@ -173,6 +175,8 @@ class ProgressOut(BaseModel):
     surplus: int
     imported: int
     budget: int
+    asked_again: int
+    asked_again_open: int
     annotators: int
     simulated: SimulatedOut
     round: int
@@ -199,6 +203,8 @@ class ProgressOut(BaseModel):
             surplus=campaign.n_surplus,
             imported=campaign.n_imported,
             budget=campaign.budget,
+            asked_again=progress.n_asked_again,
+            asked_again_open=campaign.n_reopened,
             annotators=progress.n_annotators,
             simulated=SimulatedOut(**vars(progress.simulated)),
             round=progress.rounds[-1].number if progress.rounds else 0,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from app.annotation.asking_again import n_asked_again
 from app.annotation.leases import count_live_leases
 from app.annotation.models import Annotator
 from app.annotation.simulated import SimulatedWork, simulated_work
@@ -38,6 +39,7 @@ class Progress:
     n_new_images: int
     n_images: int
     n_asked: int
+    n_asked_again: int
     choosing: Job | None
 
 
@@ -66,6 +68,7 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
         ),
         n_images=n_of(session, campaign),
         n_asked=n_asked(session, campaign),
+        n_asked_again=n_asked_again(session, campaign),
         choosing=choosing,
         job=job,
         live_leases=count_live_leases(session, campaign),

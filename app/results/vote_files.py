@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from app.annotation.checks import FINISHED
+from app.annotation.exclusion import is_learned_from
 from app.annotation.models import Annotator, Answer
 from app.campaigns.models import Campaign, Grid, Round
 from app.core.cells import cell, csv_line
@@ -62,7 +63,7 @@ def _last_votes(campaign: Campaign) -> Select[Any]:
         .where(
             Answer.campaign_id == campaign.id,
             Answer.state.in_(FINISHED),
-            Annotator.left_out_at.is_(None),
+            is_learned_from(),
             voted.c.placed >= 0,
             voted.c.image != all_(Answer.unseen),
         )

@@ -26,6 +26,7 @@ from likewise.client.errors import (
 )
 from likewise.client.objects import (
     Answer,
+    AskAgain,
     Attempt,
     Classified,
     Delivery,
@@ -45,6 +46,7 @@ from likewise.client.webhooks import Webhook
 __all__ = [
     "Alignment",
     "Answer",
+    "AskAgain",
     "Attempt",
     "BadRequest",
     "BadSignature",

@@ -11,6 +11,7 @@ from likewise.client.alignments import CampaignAlignments
 from likewise.client.errors import TrainingFailed
 from likewise.client.objects import (
     Answer,
+    AskAgain,
     Classified,
     Embedding,
     Label,
@@ -100,6 +101,24 @@ class Campaign(CampaignAlignments):
         """Let another requester see (`view`) or change (`edit`) the campaign."""
         body = {"email": email, "access": access}
         self._transport.request("PUT", f"{self._path}/shares", json=body)
+
+    def price_of_asking_again(self, annotator: int) -> AskAgain:
+        """Return how many answers would be asked again if you left an annotator out, and about what
+        that costs."""
+        path = f"{self._path}/annotators/{annotator}/ask-again"
+        return read(AskAgain, self._transport.get(path))
+
+    def leave_out(self, annotator: int, reason: str = "", *, ask_again: bool = True) -> None:
+        """Leave an annotator out of learning. With `ask_again`, others are asked for their answers,
+        and a finished campaign runs again until these are given."""
+        body = {"reason": reason, "ask_again": ask_again}
+        self._transport.post(f"{self._path}/annotators/{annotator}/actions/leave_out", body)
+
+    def take_back(self, annotator: int, reason: str = "") -> None:
+        """Undo all decisions about an annotator. Answers that nobody has started to give again are
+        no longer asked for."""
+        body = {"reason": reason}
+        self._transport.post(f"{self._path}/annotators/{annotator}/actions/restore", body)
 
     def answers(
         self,

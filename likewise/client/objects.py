@@ -110,6 +110,8 @@ class Progress:
     job: Job | None
     models: list[Model]
     imported: int = 0
+    asked_again: int = 0
+    asked_again_open: int = 0
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Progress":
@@ -118,8 +120,28 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class AskAgain:
+    """What asking others for answers that are left out would mean.
+
+    answers: places that would be opened for others; open: such places that have no new answer yet.
+    reopens: whether the campaign has finished and would run again, for these places only.
+    cost_cents: about what it costs in cents of `currency`, with fees.
+    """
+
+    answers: int
+    open: int
+    reopens: bool
+    cost_cents: int
+    currency: str
+
+
+@dataclass(frozen=True)
 class Answer:
-    """One grouping: `groups[k]` is the group of image `images[k]`, −1 for a leftover."""
+    """One grouping: `groups[k]` is the group of image `images[k]`, −1 for a leftover.
+
+    asked_again: whether its place was opened for another annotator; replaces: the id of the answer
+    whose place it fills.
+    """
 
     id: str
     annotator: int
@@ -134,6 +156,8 @@ class Answer:
     groups: list[int]
     descriptions: list[str]
     unseen: list[int]
+    asked_again: bool = False
+    replaces: str | None = None
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Answer":

@@ -1,14 +1,14 @@
 """Campaigns of the demo are marked; before, they were recognised by their names.
 
 Revision ID: 0032
-Revises: 0030
+Revises: 0031
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0032"
-down_revision = "0030"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 

@@ -46,7 +46,7 @@ class CrashingWeb:
     def __post_init__(self) -> None:
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=20)
 
-    def start(self, fatal: int) -> None:
+    def start(self, fatal: int | str) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.log.write_text("")
@@ -77,9 +77,10 @@ class CrashingWeb:
 
 
 @contextmanager
-def crashing_web(folder: Path) -> Iterator[CrashingWeb]:
+def crashing_web(folder: Path, *path: str) -> Iterator[CrashingWeb]:
+    """path: the end of the path of requests that it dies in, if these are not submissions."""
     port, log = free_port(), folder / "moments"
-    command = [sys.executable, "-m", "tests.support.crashing_web", str(port), str(log)]
+    command = [sys.executable, "-m", "tests.support.crashing_web", str(port), str(log), *path]
     with (folder / "web.log").open("ab") as errors:
         process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,

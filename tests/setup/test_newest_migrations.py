@@ -20,7 +20,11 @@ from testbed.builders import (
     reloaded,
     sign_in,
 )
+from testbed.invariants import broken_invariants
 from tests.app.test_annotation import a_session
+from tests.app.test_asking_again import CHECKED, decide
+from tests.app.test_asking_again import answer as answer_grids
+from tests.app.test_rounds import learned
 from tests.support.feature_sets import a_vector_table, random_values, uploaded
 from tests.support.migrations import migrate, query, tables
 from tests.support.questions import AGE, answer_age
@@ -172,12 +176,39 @@ def test_0030_makes_drafts_of_campaigns_whose_images_are_not_chosen(
     migrate(url, "upgrade", "head")
 
 
+def test_0031_gives_places_that_are_asked_again_their_answers_back(
+    client: TestClient, environment: dict[str, str]
+) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    sign_in(client, owner)
+    campaign = a_campaign(owner, budget=4, rounds=1)
+    answer_grids(client, campaign, "annotator-000001", 4)
+    learned(campaign, 1)
+    decide(client, campaign, "leave_out")
+    answer_grids(client, campaign, "annotator-000002", 1)
+    totals = "SELECT state, n_answers, n_surplus FROM campaign"
+    assert query(url, totals) == [("running", 1, 4)]
+    migrate(url, "downgrade", "0030")
+    assert query(url, totals) == [("finished", 4, 1)]
+    assert query(url, "SELECT state, n_answers FROM round") == [("closed", 4)]
+    assert query(url, "SELECT DISTINCT n_answers FROM grid WHERE role = 'ask'") == [(1,)]
+    states = "SELECT state, count(*) FROM answer GROUP BY state ORDER BY state"
+    assert query(url, states) == [("submitted", 4), ("surplus", 1)]
+    migrate(url, "upgrade", "head")
+    assert not broken_invariants(CHECKED)
+    # The annotator is still left out, and may be asked again for what counts.
+    assert query(url, "SELECT count(*) FROM annotator WHERE left_out_at IS NOT NULL") == [(1,)]
+    decide(client, campaign, "leave_out")
+    assert query(url, totals) == [("running", 1, 4)]
+
+
 def test_0032_marks_the_demo_that_came_first(environment: dict[str, str]) -> None:
     url = environment["DATABASE_URL"]
     owner = an_account()
     demo = a_campaign(owner, name=EMOJI_CAMPAIGN, budget=240)
     a_campaign(owner, name=EMOJI_CAMPAIGN, budget=240)
     a_campaign(owner, name="300 colours")
-    migrate(url, "downgrade", "0030")
+    migrate(url, "downgrade", "0031")
     migrate(url, "upgrade", "head")
     assert query(url, "SELECT id FROM campaign WHERE is_demo") == [(demo.id,)]

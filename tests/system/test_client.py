@@ -19,6 +19,7 @@ from app.core.database import transaction
 from app.jobs.models import Job
 from app.jobs.service import claim_job, fail_job, request_job
 from likewise.client import (
+    AskAgain,
     BadRequest,
     Conflict,
     Forbidden,
@@ -32,6 +33,7 @@ from likewise.client import (
 from testbed.builders import a_campaign, a_png, a_table, an_account, an_api_token
 from testbed.servers import ROOT
 from testbed.system import System, running_system, wait_until
+from tests.support.people import a_person
 from tests.support.receiver import a_receiver
 
 SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -261,3 +263,24 @@ def test_the_client_reads_lists_to_their_end(client: TestClient) -> None:
         # A page is fetched when it is asked for.
         assert next(likewise.collections()).name == "104"
         assert len(line.keys) == 3
+
+
+def test_left_out_answers_are_asked_again_for_their_price(web: System) -> None:
+    owner = an_account()
+    campaign = a_campaign(owner, budget=3, reward_cents=60)
+    with httpx.Client(base_url=web.base_url, timeout=60) as http:
+        person = a_person(http, campaign, "the-spammer-0001")
+        for _ in range(2):
+            person.submit(person.lease()).raise_for_status()
+    with Likewise(web.base_url, an_api_token(owner)) as requester:
+        (mine,) = requester.campaigns()
+        expected = AskAgain(answers=2, open=0, reopens=False, cost_cents=60, currency="USD")
+        assert mine.price_of_asking_again(0) == expected
+        mine.leave_out(0, "Random.", ask_again=False)
+        assert mine.progress().asked_again == 0
+        mine.leave_out(0, "Random.")
+        now = mine.progress()
+        assert (now.answers, now.asked_again, now.asked_again_open) == (0, 2, 2)
+        assert all(answer.asked_again and answer.left_out for answer in mine.answers())
+        mine.take_back(0)
+        assert mine.progress().answers == 2

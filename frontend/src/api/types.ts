@@ -34,6 +34,7 @@ export type ReplyIn = Schemas['ReplyIn'];
 export type PracticeFeedback = Schemas['PracticeFeedback'];
 export type RemarkIn = Schemas['RemarkIn'];
 export type AnnotatorScore = Schemas['AnnotatorScore'];
+export type AskAgain = Schemas['AskAgainOut'];
 export type Evidence = Schemas['EvidenceOut'];
 export type Remark = Schemas['RemarkOut'];
 export type AnswerRecord = Schemas['AnswerRecord'];

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { AnnotatorScore } from '../../api/types';
-import { byConcern, evidenceText, measuresOf, openDecisions } from './quality';
+import { byConcern, consequenceOf, evidenceText, measuresOf, openDecisions } from './quality';
 
 const score = (values: Partial<AnnotatorScore>): AnnotatorScore => ({
   annotator: 0,
@@ -16,6 +16,9 @@ const score = (values: Partial<AnnotatorScore>): AnnotatorScore => ({
   warned_at: null,
   stopped_at: null,
   left_out_at: null,
+  asked_again_at: null,
+  asked_again: 0,
+  asked_again_open: 0,
   reviewed_at: null,
   reason: '',
   ...values,
@@ -36,6 +39,16 @@ it('offers what would change something', () => {
   expect(openDecisions(score({})).map(([name]) => name)).toEqual(['warn', 'stop', 'leave_out']);
   expect(measuresOf(warned)).toEqual(['warned']);
   expect(measuresOf({ ...warned, verdict: 'good' })).toEqual(['warned earlier']);
+});
+
+it('offers to ask again later, once', () => {
+  const out = score({ left_out_at: '2030-01-01T00:00:00Z' });
+  expect(openDecisions(out)).toContainEqual(['leave_out', 'Ask again']);
+  expect(consequenceOf('leave_out', out)).toContain('Others are asked');
+  expect(consequenceOf('leave_out', score({}))).toContain('no longer used');
+  const asked = score({ ...out, asked_again_at: out.left_out_at, asked_again: 3 });
+  expect(openDecisions(asked).map(([name]) => name)).toEqual(['warn', 'stop', 'restore']);
+  expect(measuresOf(asked)).toEqual(['left out']);
 });
 
 it('says how much agreement there is, and of how many grids', () => {

@@ -39,7 +39,12 @@ export function measuresOf(score: AnnotatorScore): string[] {
 export function openDecisions(score: AnnotatorScore): readonly [Decision, string][] {
   const taken = { warn: score.warned_at, stop: score.stopped_at, leave_out: score.left_out_at };
   const any = Object.values(taken).some(Boolean);
-  return DECISIONS.filter(([name]) => (name === 'restore' ? any : !taken[name]));
+  return DECISIONS.flatMap(([name, label]): [Decision, string][] => {
+    if (name === 'restore') return any ? [[name, label]] : [];
+    if (!taken[name]) return [[name, label]];
+    // Others can be asked later, too.
+    return name === 'leave_out' && !score.asked_again_at ? [[name, 'Ask again']] : [];
+  });
 }
 
 /** Those to look at first: suspect ones, then those with the most answers. */
@@ -52,11 +57,17 @@ export function byConcern(scores: readonly AnnotatorScore[]): AnnotatorScore[] {
 }
 
 /** What a decision does, for those who are about to take it. */
-export const CONSEQUENCES: Record<Decision, string> = {
+const CONSEQUENCES: Record<Decision, string> = {
   warn: 'The annotator is asked to take more care before the next grid.',
   stop: 'The annotator gets no more grids in this campaign. Finished work is paid.',
   leave_out:
-    'The annotator’s answers are no longer used for learning, and a new model is made. They stay in the exports, marked as left out, and are paid.',
+    'The annotator’s answers are no longer used for learning, and a new model is made. The answers stay in the exports, marked as left out, and are paid.',
   restore:
-    'All measures are undone, and no automatic rule applies to this annotator any more. Answers that were left out are used for learning again.',
+    'All measures are undone, and no automatic rule applies to this annotator any more. Answers that were left out are used for learning again, and those that nobody has started to give again are no longer asked again.',
 };
+
+export function consequenceOf(decision: Decision, score: AnnotatorScore): string {
+  if (decision === 'leave_out' && score.left_out_at)
+    return 'Others are asked for the answers that are left out. The annotator gets no more grids.';
+  return CONSEQUENCES[decision];
+}

@@ -7,6 +7,7 @@ export interface Decision {
   readonly category?: string;
   readonly amount_cents?: number | null;
   readonly part?: boolean;
+  readonly ask_again?: boolean;
 }
 
 /** The request that carries out an action on an item. */
@@ -14,7 +15,7 @@ export function callOf(
   api: CampaignApi,
   { lost, payment, submission }: Item,
   action: Action,
-  { reason, category = '', amount_cents, part = false }: Decision,
+  { reason, category = '', amount_cents, part = false, ask_again = true }: Decision,
 ): Promise<{ data?: unknown }> {
   const bonus = { amount_cents: amount_cents ?? 0, reason };
   if (action === 'compensate') {
@@ -32,10 +33,13 @@ export function callOf(
       case 'reject':
         return api.POST('/submissions/{submission_id}/reject', {
           ...place,
-          body: { reason, category },
+          body: { reason, category, ask_again },
         });
       case 'dismiss':
-        return api.POST('/submissions/{submission_id}/dismiss', { ...place, body: { reason } });
+        return api.POST('/submissions/{submission_id}/dismiss', {
+          ...place,
+          body: { reason, ask_again },
+        });
       default:
         return api.POST('/submissions/{submission_id}/approve', { ...place, body: { reason } });
     }
