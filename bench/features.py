@@ -16,17 +16,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench.feature_worlds import (
-    GRID_SIZE,
-    N_GRIDS,
-    NOISE,
-    World,
-    emoji,
-    faces,
-    labelme,
-    mnist,
-    planted,
-)
+from bench import feature_coverage, feature_crowdster, feature_planted
+from bench.feature_worlds import World, emoji, faces, labelme, mnist, planted
 from bench.harness.command import parsed, parts_parser
 from bench.harness.paths import BENCHMARKS
 from bench.harness.store import RowFile
@@ -48,10 +39,9 @@ SPEED_ROWS = 100_000
 
 
 STORED = RowFile(BENCHMARKS / "features.json", ("data", "source", "seed"), digits=4)
-PLANTED = ("projections", "all columns", "three columns")
 
 
-def measure(data: str, world: World, seed: int, with_campaign: bool = True) -> Iterator[Row]:
+def measure(data: str, world: World, seed: int) -> Iterator[Row]:
     """One row per feature set: AUC of pairs of images never shown.
 
     raw: distances of scaled features; aligned: the learned alignment; placed, seen: CEN with the
@@ -59,27 +49,19 @@ def measure(data: str, world: World, seed: int, with_campaign: bool = True) -> I
     without features.
     """
     common: Row = {"data": data, "seed": seed}
-    if world.truth is not None:
-        pairs = world.unseen.pairs()
-        gap = world.truth[pairs.i] - world.truth[pairs.j]
-        common["truth"] = pair_auc(pairs.same, np.linalg.norm(gap, axis=1))
     ceiling = None if world.people is None else split_half(world.people)
     if ceiling is not None:
         common["people"] = ceiling.auc
     campaign = _campaign(seed)
-    if with_campaign:
-        campaign.fit(world.train)
-        common["shown"] = _campaign_auc(campaign, world.seen)
-        common["without"] = _campaign_auc(campaign, world.unseen)
+    campaign.fit(world.train)
+    common["shown"] = _campaign_auc(campaign, world.seen)
+    common["without"] = _campaign_auc(campaign, world.unseen)
     for name, features in world.features.items():
         row = {**common, "source": name}
         began = time.process_time()
-        if with_campaign:
-            engine = campaign._engine
-            model, alignment = with_features(engine.model, world.train, features, random_state=seed)
-            row |= _guided(campaign, engine.with_model(model), world)
-        else:
-            alignment = FeatureAlignment(seed).fit(features, world.train)
+        engine = campaign._engine
+        model, alignment = with_features(engine.model, world.train, features, random_state=seed)
+        row |= _guided(campaign, engine.with_model(model), world)
         seconds = time.process_time() - began
         assert alignment is not None
         yield {**row, **_aligned(alignment, features, world, seed), "seconds": seconds}
@@ -134,28 +116,41 @@ def speed(seed: int) -> Row:
         return {"data": "speed", "seed": seed, "seconds": time.perf_counter() - began}
 
 
-PARTS = ("planted", "emoji", "faces", "labelme", "mnist", "speed")
+PARTS = ("planted", "emoji", "faces", "labelme", "mnist", "coverage", "crowdster", "speed")
+CROWDS = ("emoji", "faces", "labelme")
 
 
 def rows_of(part: str, folder: Path | None, seed: int) -> Iterator[Row]:
     """The rows of one part and seed; none without its data."""
     if part == "planted":
-        for kind in PLANTED:
-            for n_shown in (1_000, 3_000):
-                world = planted(kind, n_shown, seed)
-                yield from measure(f"{kind}, {n_shown:,}", world, seed, with_campaign=False)
+        yield from feature_planted.rows(seed)
     elif part == "speed":
         yield speed(seed)
-    elif part == "emoji":
-        yield from measure(part, emoji(seed), seed)
-    elif folder is not None:
-        name, make = {
-            "faces": ("cmu_faces", partial(faces, folder)),
-            "labelme": ("labelme_crowd", partial(labelme, folder)),
-            "mnist": ("semicrowd_mnist", partial(mnist, folder)),
-        }[part]
-        if (folder / name).exists():
-            yield from measure(part, make(seed), seed)
+    elif part == "coverage":
+        yield from feature_coverage.rows(folder, seed)
+    elif part == "crowdster":
+        for name in CROWDS:
+            world = _crowd(name, folder, seed)
+            if world is not None:
+                yield from feature_crowdster.rows(name, world, seed)
+    else:
+        world = _crowd(part, folder, seed)
+        if world is not None:
+            yield from measure(part, world, seed)
+
+
+def _crowd(name: str, folder: Path | None, seed: int) -> World | None:
+    """None without the data."""
+    if name == "emoji":
+        return emoji(seed)
+    if folder is None:
+        return None
+    stored, make = {
+        "faces": ("cmu_faces", partial(faces, folder)),
+        "labelme": ("labelme_crowd", partial(labelme, folder)),
+        "mnist": ("semicrowd_mnist", partial(mnist, folder)),
+    }[name]
+    return make(seed) if (folder / stored).exists() else None
 
 
 def report(rows: list[Row]) -> str:
@@ -176,11 +171,16 @@ def report(rows: list[Row]) -> str:
         "`python -m bench.features --data FOLDER`.",
         "",
     ]
-    lines += _planted_section([row for row in rows if "truth" in row])
+    lines += feature_planted.section([row for row in rows if "truth" in row])
     for name, title in _TITLES.items():
         own = of(rows, data=name)
         if own:
             lines += ["", f"## {title}", "", *_crowd_table(own)]
+    for name, section in (
+        ("coverage", feature_coverage.section),
+        ("crowdster", feature_crowdster.section),
+    ):
+        lines += ["", *section([row for row in rows if row["data"].startswith(f"{name}:")])]
     fast = of(rows, data="speed")
     if fast:
         seconds = mean_sd(fast, "seconds", 1)
@@ -195,54 +195,6 @@ _TITLES = {
     "labelme": "LabelMe photographs, labels of real people",
     "mnist": "Digits, groupings of real people",
 }
-
-
-def _planted_section(rows: list[Row]) -> list[str]:
-    if not rows:
-        return []
-    body = []
-    for name in distinct(rows, "data"):
-        for source in ("planted", "noise"):
-            own = of(rows, data=name, source=source)
-            shares = [{"share": (r["aligned"] - 0.5) / (r["truth"] - 0.5)} for r in own]
-            cells = [mean_sd(own, key) for key in ("raw", "aligned", "truth")]
-            used = f"{sum(r['used'] for r in own):.0f} of {len(own)}"
-            body.append(
-                [
-                    name,
-                    source,
-                    *cells,
-                    mean_sd(shares, "share", 2),
-                    used,
-                    mean_sd(own, "seconds", 0),
-                ]
-            )
-    return [
-        "## A planted metric in 512 random features",
-        "",
-        f"{N_GRIDS} grids of {GRID_SIZE}; {NOISE:.0%} of the images go to a random group; "
-        f"{seeds(rows)}. The ceiling is the distance in the three directions that the crowd sees; "
-        "`aligned` is scored by the log odds of its pair model, which are not only about "
-        "distance, so it can exceed this ceiling; a share above 1 is not a better metric. The "
-        "search over settings was developed on seed 0 of these crowds, and tries rank 3. "
-        "`projections`: 23 hidden quantities in 512 columns; `all columns`: three random "
-        "directions of 512 independent columns; `three columns`: three of these columns. The "
-        "number is that of images to draw grids from.",
-        "",
-        *table(
-            [
-                "planted in, images",
-                "features",
-                "raw",
-                "aligned",
-                "true metric",
-                "share of the way",
-                "used",
-                "CPU s",
-            ],
-            body,
-        ),
-    ]
 
 
 def _crowd_table(rows: list[Row]) -> list[str]:

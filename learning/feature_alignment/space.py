@@ -211,7 +211,8 @@ def _basis(
 def _total(targets: Targets, centre: FloatArray) -> FloatArray:
     """(K,) variance of true positions."""
     everywhere = np.broadcast_to(centre, targets.positions.shape)
-    return targets.squares_around(everywhere) / targets.weight.sum()
+    total = targets.squares_around(everywhere) / targets.weight.sum()
+    return np.asarray(total, np.float64)
 
 
 def _mean(values: FloatArray, targets: Targets) -> FloatArray:
