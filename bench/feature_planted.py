@@ -107,7 +107,8 @@ def section(stored: list[Row]) -> list[str]:
         for source in distinct(of(stored, data=name), "source"):
             own = of(stored, data=name, source=source)
             used = f"{sum(row['used'] for row in own):.0f} of {len(own)}"
-            cells = [mean_sd(own, key) for key in ("raw", "aligned", "oracle", "truth")]
+            keys = ("raw", "aligned", "oracle", "distance", "truth")
+            cells = [mean_sd(own, key) for key in keys]
             shares = [_share(own, key) for key in ("aligned", "oracle")]
             body.append([name, source, *cells, *shares, used, mean_sd(own, "seconds", 0)])
     return [
@@ -116,12 +117,13 @@ def section(stored: list[Row]) -> list[str]:
         f"{N_GRIDS} grids of {GRID_SIZE}; {NOISE:.0%} of the images go to a random group; "
         f"{seeds(stored)}. `projections`: 23 hidden quantities in 512 columns; `all columns`: "
         "three random directions of 512 independent columns; `three columns`: three of these "
-        "columns. The number is that of images to draw grids from. All figures are of log odds: "
-        "*true metric* is the crowd's three directions by the pair model's log odds, with the "
-        "best share of the inner product. The *oracle* is the most probable map of the true rank, "
-        "started at these directions, with the penalty that is best for the very pairs that judge "
-        "it: what this model can reach with so few answers. Shares are of the way from chance to "
-        "the true metric. The search over settings was developed on seed 0 of these crowds, and "
+        "columns. The number is that of images to draw grids from. The *true metric* is the "
+        "crowd's three directions: by the distance in them, and by the log odds of the pair model "
+        "with the best share of the inner product, as `aligned` and the oracle are scored. The *oracle* is "
+        "the most probable map of the true rank, started at the true directions, with the penalty "
+        "that is best for the very pairs that judge it: what this model can reach with so few "
+        "answers. Shares are of the way from chance to the true metric by log odds. Empty cells "
+        "were not measured. The search over settings was developed on seed 0 of these crowds, and "
         "tries rank 3.",
         "",
         *table(
@@ -131,7 +133,8 @@ def section(stored: list[Row]) -> list[str]:
                 "raw",
                 "aligned",
                 "oracle",
-                "true metric",
+                "true, distance",
+                "true, log odds",
                 "aligned, share",
                 "oracle, share",
                 "used",
@@ -143,7 +146,7 @@ def section(stored: list[Row]) -> list[str]:
 
 
 def _share(own: list[Row], key: str) -> str:
-    known = [row for row in own if key in row]
+    known = [row for row in own if key in row and "truth" in row]
     return mean_sd(
         [{"share": (row[key] - 0.5) / (row["truth"] - 0.5)} for row in known], "share", 2
     )

@@ -67,7 +67,7 @@ class Parts:
     Attributes and views have a deviation of 0: their positions are the most probable ones, which
     no strong prior pulls to the centre. With the deviations that follow from the numbers of
     answers, places of images never shown are as good, and their intervals cover as much
-    (docs/benchmarks/features.md, Coverage).
+    (docs/decisions/0042-features-as-a-prior.md; measured by `bench.features coverage`).
     """
 
     positions: FloatArray
