@@ -123,7 +123,8 @@ def section(stored: list[Row]) -> list[str]:
         "*oracle* is "
         "the most probable map of the true rank, started at the true directions, with the penalty "
         "that is best for the very pairs that judge it: what this model can reach with so few "
-        "answers without sparse maps, which `three columns` reward. Shares are of the way from chance to the true metric by log odds. Empty cells "
+        "answers without sparse maps, which `three columns` reward. "
+        "Shares are of the way from chance to the true metric by log odds. Empty cells "
         "were not measured. The search over settings was developed on seed 0 of these crowds, and "
         "tries rank 3.",
         "",
