@@ -54,15 +54,36 @@ class World:
     people: Groupings | None = None
 
 
-def planted(kind: str, n_shown: int, seed: int) -> World:
+def planted(kind: str, n_shown: int, seed: int, n_grids: int = N_GRIDS) -> World:
     """512 random features and a crowd that sees three directions of them.
 
     "projections": 23 hidden quantities, of which it sees three, projected at random with as much
     noise; "all columns": a random direction of 512 independent columns; "three columns": three of
     these.
     """
-    rng = np.random.default_rng(seed)
     n = n_shown + 400
+    features, truth, rng = planted_features(kind, n, seed)
+    crowd = FeatureCrowd(truth, N_ANNOTATORS, NOISE, seed)
+
+    def answers(first: int, last: int, n: int) -> Groupings:
+        grids = [rng.permutation(np.arange(first, last))[:GRID_SIZE] for _ in range(n)]
+        return crowd.answer_grids(np.stack(grids), rng.integers(0, N_ANNOTATORS, n))
+
+    sets = {"planted": features, "noise": np.random.default_rng([seed, 9]).normal(size=(n, 512))}
+    return World(
+        answers(0, n_shown, n_grids),
+        answers(0, n_shown, 100),
+        answers(n_shown, n, 150),
+        sets,
+        truth,
+    )
+
+
+def planted_features(
+    kind: str, n: int, seed: int
+) -> tuple[FloatArray, FloatArray, np.random.Generator]:
+    """(n, 512) features, (n, 3) what the crowd sees, and the generator for the answers."""
+    rng = np.random.default_rng(seed)
     features = rng.standard_normal((n, 512))
     if kind == "projections":
         hidden = rng.standard_normal((n, 23))
@@ -72,20 +93,7 @@ def planted(kind: str, n_shown: int, seed: int) -> World:
         truth = features @ rng.standard_normal((512, 3)) / 512**0.5
     else:
         truth = features[:, rng.permutation(512)[:3]]
-    crowd = FeatureCrowd(truth, N_ANNOTATORS, NOISE, seed)
-
-    def answers(first: int, last: int, n_grids: int) -> Groupings:
-        grids = [rng.permutation(np.arange(first, last))[:GRID_SIZE] for _ in range(n_grids)]
-        return crowd.answer_grids(np.stack(grids), rng.integers(0, N_ANNOTATORS, n_grids))
-
-    sets = {"planted": features, "noise": np.random.default_rng([seed, 9]).normal(size=(n, 512))}
-    return World(
-        answers(0, n_shown, N_GRIDS),
-        answers(0, n_shown, 100),
-        answers(n_shown, n, 150),
-        sets,
-        truth,
-    )
+    return features, truth, rng
 
 
 def simulated_people(
@@ -109,18 +117,26 @@ def simulated_people(
 
 
 def faces(folder: Path, seed: int) -> World:
+    return simulated_people(*face_columns(folder), seed)
+
+
+def face_columns(folder: Path) -> tuple[dict[str, list[str]], dict[str, FloatArray]]:
+    """What the crowd sees in each face, and its features."""
     rows = read_table(folder / "cmu_faces/items.csv")
     paths = tuple(folder / f"cmu_faces/images/{row['name']}.png" for row in rows)
     sets = {"pca20": np.load(folder / "cmu_faces/pca20.npy").astype(np.float64)}
-    sets |= _computed(paths)
-    return simulated_people({k: [row[k] for row in rows] for k in ("pose", "eyes")}, sets, seed)
+    return {k: [row[k] for row in rows] for k in ("pose", "eyes")}, sets | _computed(paths)
 
 
 def emoji(seed: int) -> World:
+    return simulated_people(*emoji_columns(), seed)
+
+
+def emoji_columns() -> tuple[dict[str, list[str]], dict[str, FloatArray]]:
+    """What the crowd sees in each emoji, and its features."""
     rows = read_table(EMOJI_FOLDER / "attributes.csv")
     sets = _computed(tuple(EMOJI_FOLDER / row["filename"] for row in rows))
-    columns = {k: [row[k] for row in rows] for k in ("category", "colour", "mood")}
-    return simulated_people(columns, sets, seed)
+    return {k: [row[k] for row in rows] for k in ("category", "colour", "mood")}, sets
 
 
 def labelme(folder: Path, seed: int) -> World:

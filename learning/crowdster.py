@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_index_array,
@@ -17,7 +18,7 @@ from learning.arrays import (
 )
 from learning.asked import AskedGrids, without_repeats
 from learning.base import Arrays, Estimator, Progress, State
-from learning.crowdster_checks import check_parameters, checked_features
+from learning.crowdster_checks import check_parameters, checked_features, checked_known
 from learning.crowdster_state import learned_state, restore_state
 from learning.groupings import Groupings
 from learning.neighbors import nearest_neighbors
@@ -95,6 +96,8 @@ class CrowdSter(Estimator):
     embedding_ : (N, d) coordinates, unit root mean square distance from their centre.
     n_dimensions_ : d.
     uncertainty_ : (N,) "likelihood": deviation of each image's position, 1 if unknown.
+    embedding_error_ : (N, d) "likelihood": deviations of the coordinates.
+    placed_ : (N,) bool, "likelihood": images in no group of any answer that features place.
     carelessness_ : (W,) "likelihood": odds that an annotator puts an image at random.
     held_out_ : (G, 2) "likelihood": for every answer, how many of the placements that were
         held out of a fit it predicted, and how many there were.
@@ -138,6 +141,8 @@ class CrowdSter(Estimator):
 
     embedding_: FloatArray
     uncertainty_: FloatArray
+    embedding_error_: FloatArray
+    placed_: BoolArray
     carelessness_: FloatArray
     held_out_: IntArray
     n_dimensions_: int
@@ -216,6 +221,7 @@ class CrowdSter(Estimator):
         learn: bool = True,
         features: ArrayLike | None = None,
         n_phases: int = 1,
+        known: ArrayLike | None = None,
     ) -> Self:
         """Add the new answers of one round, learn, and end the phase.
 
@@ -224,7 +230,9 @@ class CrowdSter(Estimator):
 
         features: (N, F) "likelihood": features of the images. Images are expected near images
         with similar features, as far as that predicts held-out placements. This helps early
-        and counts less with every answer.
+        and counts less with every answer. Images in no group are placed by their features if
+        these predict pairs of held-out images (`learning.crowdster_places`). known: (N,) bool,
+        images that have features of their own, by default all.
 
         progress(done, total, {}) is called during learning. learn=False only adds the
         answers, for past rounds; the next update learns from them ("paper" always
@@ -242,6 +250,7 @@ class CrowdSter(Estimator):
                 f'algorithm "paper" learns from one round at a time, got n_phases={n_phases}'
             )
         given = checked_features(features, n_images)
+        described = checked_known(known, n_images)
         self._check_device()
         self._check_joining(n_images)
         earlier = [self._answers] if hasattr(self, "_answers") else []
@@ -252,7 +261,7 @@ class CrowdSter(Estimator):
         if self.algorithm == "paper":
             self._update_paper(groupings, rng)
         elif learn:
-            self._learn(answers, rng, progress, given)
+            self._learn(answers, rng, progress, given, described)
         self._take_in(answers, groupings.images)
         self._n_asked_then = len(self.asked_)
         self.n_phases_seen_ = self._phase() + n_phases
@@ -304,9 +313,11 @@ class CrowdSter(Estimator):
         rng: np.random.Generator,
         progress: Progress | None,
         features: FloatArray | None,
+        described: BoolArray | None,
     ) -> None:
         # Imported here: selecting grids needs no torch.
         from learning.binning.model import learn
+        from learning.crowdster_places import place_unseen
 
         known = self.n_dimensions
         if known is None and len(answers) < _GROWTH * getattr(self, "_n_looked_at", 0):
@@ -315,7 +326,12 @@ class CrowdSter(Estimator):
         learned = learn(answers, known, seed, self.device, progress, features)
         if known is None:
             self._n_looked_at = len(answers)
-        self.embedding_, self.uncertainty_ = learned.embedding, learned.uncertainty
+        placed = place_unseen(
+            learned.embedding, learned.uncertainty, answers, features, described, seed
+        )
+        self.embedding_, self.embedding_error_ = placed.embedding, placed.deviation
+        self.placed_ = placed.by_features
+        self.uncertainty_ = placed.uncertainty
         self.carelessness_, self.held_out_ = learned.carelessness, learned.held_out
         self.n_dimensions_ = self.embedding_.shape[1]
 

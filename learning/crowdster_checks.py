@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.arrays import FloatArray, check_count, check_positive
+from learning.arrays import BoolArray, FloatArray, check_count, check_positive
 
 if TYPE_CHECKING:
     from learning.crowdster import CrowdSter
@@ -52,3 +52,13 @@ def checked_features(features: ArrayLike | None, n_images: int) -> FloatArray | 
     if not (np.abs(given) < _LARGEST_FEATURE).all():
         raise ValueError(f"features must be finite numbers below {_LARGEST_FEATURE:g}")
     return given
+
+
+def checked_known(known: ArrayLike | None, n_images: int) -> BoolArray | None:
+    """(n_images,) bool. Raises ValueError for another shape or type."""
+    if known is None:
+        return None
+    mask = np.asarray(known)
+    if mask.dtype != np.bool_ or mask.shape != (n_images,):
+        raise ValueError(f"known must be ({n_images},) bool, got {mask.dtype} of {mask.shape}")
+    return mask

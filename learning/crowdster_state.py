@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from learning.crowdster import CrowdSter
 
 # Attributes that only one of the algorithms learns.
-_OPTIONAL = ("uncertainty_", "carelessness_", "held_out_", "_asked_pairs")
+_OPTIONAL = (
+    "uncertainty_",
+    "embedding_error_",
+    "placed_",
+    "carelessness_",
+    "held_out_",
+    "_asked_pairs",
+)
 
 
 def learned_state(model: CrowdSter) -> tuple[Arrays, State]:

@@ -18,6 +18,7 @@ from app.strategies.base import (
     register,
 )
 from app.strategies.grids import NextGrids
+from app.strategies.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     from learning.crowdster import CrowdSter
@@ -48,7 +49,8 @@ class CrowdsterSettings(StrategySettings):
         default=NOTHING,
         title="Start from",
         description="What is known about the images in advance. An informative start helps early "
-        "on, and its influence fades as answers come in.",
+        "on, and its influence fades as answers come in. It also places images that were never "
+        "shown, if it predicts what annotators put together.",
         json_schema_extra=offered(NOTHING),
     )
     random_share: float = Field(
@@ -112,7 +114,15 @@ class CrowdsterStrategy(StartsAtRandom):
             metrics=_metrics(model, data),
             select_grids=lambda n, number: _next_grids(model, chosen, data, n, number),
             save=model.save,
+            uncertainty=_uncertainty(model, data),
         )
+
+
+def _uncertainty(model: "CrowdSter", data: LearningData) -> Uncertainty | None:
+    """Return how certain positions are, if some can come from features alone."""
+    if model.algorithm != "likelihood" or data.features is None:
+        return None
+    return Uncertainty(model.embedding_error_.astype(np.float32), model.placed_)
 
 
 def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> None:
@@ -125,6 +135,7 @@ def _learn_all(model: "CrowdSter", data: LearningData, progress: Progress) -> No
             lambda done, total, _: progress(done / total),
             features=None if data.features is None else _as_table(data.features),
             n_phases=n,
+            known=data.known,
         )
         return
     for number, answers in enumerate(data.rounds, start=1):

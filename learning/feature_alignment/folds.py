@@ -12,6 +12,8 @@ from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings, Pairs
 
 N_FOLDS = 4
+# More answers than this do not change the map.
+_MOST_ANSWERS = 20_000
 _MAX_ODDS = 12.0
 _NEWTON_STEPS = 30
 
@@ -52,6 +54,14 @@ def only_images(answers: Groupings, kept: BoolArray) -> Groupings:
         answers.n_images,
         answers.n_annotators,
     )
+
+
+def enough_answers(answers: Groupings, seed: int) -> Groupings:
+    """The answers, or a random part of very many."""
+    if len(answers) <= _MOST_ANSWERS:
+        return answers
+    rows = np.random.default_rng(seed).permutation(len(answers))[:_MOST_ANSWERS]
+    return answers.subset(np.sort(rows))
 
 
 def pair_weights(answers: Groupings, pairs: Pairs) -> FloatArray:

@@ -2,8 +2,9 @@
 
 A Bayesian linear regression: x_ik = position_k + basis_i . weights_k + deviation_k * normal, where
 the basis has the inputs and the places by the pair map, normal weights of one prior variance, and
-images that answers say little about count less (MacKay 1992, "Bayesian interpolation"). Prior
-variances and deviations are those of images that were held out.
+images that answers say little about count less (MacKay 1992, "Bayesian interpolation"). The prior
+variance is the one with the least squared errors of images that were held out, and deviations are
+theirs.
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ class Targets:
         least = _LEAST_PART * (self.weight @ (squares / (1.0 + leverage[:, None])))
         return np.asarray(np.maximum(real, least), np.float64)
 
+    def squares_around(self, predicted: FloatArray) -> FloatArray:
+        """(K,) squared distances of true positions from predictions (n, K), all of them."""
+        return self.variance_around(predicted, np.zeros(len(predicted)))
+
 
 @dataclass(frozen=True, eq=False)
 class Space:
@@ -103,16 +108,19 @@ def fit_space(
     """inputs: (n, R) and map_places: (n, d) of the images of `targets`."""
     centre = _mean(targets.positions, targets)
     total = _total(targets, centre)
-    best: tuple[float, float, float, FloatArray] | None = None
+    full = total > _EMPTY
+    best: tuple[float, float, _Misses] | None = None
+    least = np.inf
     for scale in _INPUT_SCALES:
-        for ridge, missed in _missed(inputs, targets, folds, scale):
-            score = float((missed[total > _EMPTY] / total[total > _EMPTY]).sum())
-            if best is None or score < best[0]:
-                best = (score, scale, ridge, missed)
+        for ridge, misses in _missed(inputs, targets, folds, scale):
+            # A column that is not predicted is left at its centre.
+            score = float(np.minimum(misses.squares[full] / total[full], 1.0).sum())
+            if best is None or score < least:
+                best, least = (scale, ridge, misses), score
     assert best is not None
-    _, scale, ridge, missed = best
-    explained = np.clip(1.0 - missed / np.maximum(total, _EMPTY), 0.0, 1.0)
-    explained[total <= _EMPTY] = 0.0
+    scale, ridge, misses = best
+    explained = np.clip(1.0 - misses.squares / np.maximum(total, _EMPTY), 0.0, 1.0)
+    explained[~full] = 0.0
     basis, back = _basis(inputs, map_places, scale)
     weights, factor, position = _regression(basis, targets, ridge)
     useful = explained > 0
@@ -120,25 +128,42 @@ def fit_space(
         back[:, None] * weights * useful,
         np.where(useful, position, centre),
         back[:, None] * factor,
-        np.sqrt(np.where(useful, missed, total)),
+        np.sqrt(np.where(useful, misses.variance, total)),
         explained,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Misses:
+    """Held-out images' squared distances from their predicted places, (K,) means. squares: all of
+    them; variance: less what uncertain weights explain.
+
+    Only the squares compare regressions: weaker penalties explain more by uncertain weights.
+    """
+
+    squares: FloatArray
+    variance: FloatArray
+
+
 def _missed(
     inputs: FloatArray, targets: Targets, folds: list[SpaceFold], scale: float
-) -> list[tuple[float, FloatArray]]:
-    """For each ridge, (K,) variance of held-out images around their predicted places, less what
-    uncertain weights explain."""
-    sums = np.zeros((len(_RIDGES), targets.positions.shape[1]))
+) -> list[tuple[float, _Misses]]:
+    """For each ridge."""
+    shape = (len(_RIDGES), targets.positions.shape[1])
+    squares, variance = np.zeros(shape), np.zeros(shape)
     for fold in folds:
         basis, _ = _basis(inputs, fold.map_places, scale)
         train, held = targets.rows(~fold.held), targets.rows(fold.held)
         solver = _Solver(basis[~fold.held], train)
         for number, ridge in enumerate(_RIDGES):
             predicted, leverage = solver.predict(basis[fold.held], ridge)
-            sums[number] += held.variance_around(predicted, leverage)
-    return list(zip(_RIDGES, sums / targets.weight.sum(), strict=True))
+            squares[number] += held.squares_around(predicted)
+            variance[number] += held.variance_around(predicted, leverage)
+    n = targets.weight.sum()
+    return [
+        (ridge, _Misses(squares[number] / n, variance[number] / n))
+        for number, ridge in enumerate(_RIDGES)
+    ]
 
 
 class _Solver:
@@ -185,9 +210,8 @@ def _basis(
 
 def _total(targets: Targets, centre: FloatArray) -> FloatArray:
     """(K,) variance of true positions."""
-    n = len(targets.positions)
     everywhere = np.broadcast_to(centre, targets.positions.shape)
-    total = targets.variance_around(everywhere, np.zeros(n)) / targets.weight.sum()
+    total = targets.squares_around(everywhere) / targets.weight.sum()
     return np.asarray(total, np.float64)
 
 

@@ -23,7 +23,7 @@ from learning.base import Progress
 from learning.crowd_model import ATTRIBUTES, POOLED, CrowdModel
 from learning.crowd_places import place_variance
 from learning.evidence import Evidence, answer_log_likelihood
-from learning.feature_alignment.folds import only_images
+from learning.feature_alignment.folds import enough_answers, only_images
 from learning.feature_alignment.inputs import checked_features
 from learning.feature_alignment.model import MIN_IMAGES, FeatureAlignment, in_grids
 from learning.feature_alignment.pair_map import PairMap, Squares
@@ -33,8 +33,6 @@ from learning.groupings import Groupings
 from learning.pooled import fitting
 from learning.pooled.model import PooledModel
 
-# More answers than this do not change the map.
-_MOST_ANSWERS = 20_000
 _N_DIMENSIONS = 8
 # Deviation of a position from what features predict, before the answers tell it.
 _DEVIATION = 0.5
@@ -62,9 +60,15 @@ class _Given:
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class Parts:
     """The positions of a model, side by side. positions, deviation: (N, M) of all; names: of each
-    part; widths: their numbers of columns."""
+    part; widths: their numbers of columns.
+
+    Attributes and views have a deviation of 0: their positions are the most probable ones, which
+    no strong prior pulls to the centre. With the deviations that follow from the numbers of
+    answers, places of images never shown are as good, and their intervals cover as much
+    (docs/decisions/0042-features-as-a-prior.md; measured by `bench.features coverage`).
+    """
 
     positions: FloatArray
     deviation: FloatArray
@@ -100,7 +104,7 @@ def with_features(
     unused = replace(model, trace=trace)
     if given.shown.sum() < MIN_IMAGES or not np.ptp(table[given.shown], axis=0).any():
         return unused, None
-    parts = _parts(model)
+    parts = parts_of(model)
     alignment = _aligned(given, parts, progress)
     if not alignment.used_:
         return unused, alignment
@@ -111,7 +115,8 @@ def with_features(
     return _guided(replace(model, trace=trace), given, parts, alignment, trial), alignment
 
 
-def _parts(model: CrowdModel) -> _Parts:
+def parts_of(model: CrowdModel) -> Parts:
+    """Everything that features predict."""
     pieces: list[tuple[str, Tensor, Tensor | None]] = [
         ("pooled", model.pooled.positions, model.pooled.variance()),
         ("places", model.places, place_variance(model.pooled, model.places)),
@@ -126,18 +131,14 @@ def _parts(model: CrowdModel) -> _Parts:
         for _, places, variance in pieces
     ]
     names, widths = [name for name, _, _ in pieces], [each.shape[1] for each in positions]
-    return _Parts(np.hstack(positions), np.hstack(errors), names, widths)
+    return Parts(np.hstack(positions), np.hstack(errors), names, widths)
 
 
-def _aligned(given: _Given, parts: _Parts, progress: Progress | None) -> FeatureAlignment:
-    answers, known = given.groupings, given.known
-    if len(answers) > _MOST_ANSWERS:
-        rows = np.random.default_rng(given.seed).permutation(len(answers))[:_MOST_ANSWERS]
-        answers = answers.subset(np.sort(rows))
+def _aligned(given: _Given, parts: Parts, progress: Progress | None) -> FeatureAlignment:
     return FeatureAlignment(given.seed).fit(
         given.table,
-        answers,
-        known,
+        enough_answers(given.groupings, given.seed),
+        given.known,
         embedding=parts.positions,
         embedding_error=parts.deviation,
         progress=progress,
@@ -236,7 +237,7 @@ def _with_prior(places: Tensor, answers: Answers, seed: int) -> PooledModel:
 def _guided(
     model: CrowdModel,
     given: _Given,
-    parts: _Parts,
+    parts: Parts,
     alignment: FeatureAlignment,
     trial: _Trial | None,
 ) -> CrowdModel:
@@ -274,7 +275,7 @@ def _guided(
 def _with_unseen(
     model: CrowdModel,
     given: _Given,
-    parts: _Parts,
+    parts: Parts,
     alignment: FeatureAlignment,
     unseen: BoolArray,
 ) -> tuple[CrowdModel, Tensor]:

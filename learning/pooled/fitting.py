@@ -101,8 +101,8 @@ def variational(
 ) -> PooledModel:
     """The distribution of the positions, starting at the most probable or an earlier one.
 
-    At first every dimension has the same prior, then each has one by the spread of its positions
-    around `expected`, (N, d), by default the origin.
+    At first every dimension has the same prior, then each has one by the spread of the positions
+    of the images in answers around `expected`, (N, d), by default the origin.
     """
     relevance = model.positions.new_full((settings.n_dimensions,), settings.place_deviation)
     if model.certain:
@@ -125,9 +125,12 @@ class _Prior:
 
     @classmethod
     def by_spread(cls, model: PooledModel, expected: Tensor | None) -> _Prior:
-        """With the deviation of the positions along each dimension, including their uncertainty."""
+        """With the deviation of the positions along each dimension, including their uncertainty.
+
+        Images in no answer keep the prior of before, which says nothing about the others.
+        """
         prior = cls(model.positions, expected)
-        squares = prior.gaps(model) ** 2 + model.variance()
+        squares = (prior.gaps(model) ** 2 + model.variance())[model.placements > 0]
         return cls(squares.mean(dim=0).sqrt().clamp(min=_MIN_RELEVANCE), expected)
 
     def gaps(self, model: PooledModel) -> Tensor:

@@ -56,6 +56,19 @@ def learn(rounds: list[Groupings], settings: dict[str, Any], **changes: Any) -> 
     return get_strategy("crowdster").learn(data, settings, lambda done: None)
 
 
+def test_features_place_images_that_were_never_shown_with_their_uncertainty() -> None:
+    shown = 90
+    grids = random_grids(60, SIZE, shown, np.random.default_rng(0))
+    rounds = [CROWD.answer_grids(grids, np.arange(60) % 5)]
+    known = np.arange(N_IMAGES) != 100
+    learned = learn(rounds, {"start_from": "features"}, features=POINTS, known=known)
+    assert learned.uncertainty is not None
+    placed = (np.arange(N_IMAGES) >= shown) & known
+    assert np.array_equal(learned.uncertainty.by_features, placed)
+    assert learned.uncertainty.deviation.shape == learned.embedding.shape
+    assert learn(rounds, {}).uncertainty is None
+
+
 def test_later_rounds_mix_local_random_and_focused_grids() -> None:
     learned = learn([answers(60, 0)], {"random_share": 0.25, "focus_images": [5, 500]})
     grids = learned.select_grids(16, 2)

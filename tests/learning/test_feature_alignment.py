@@ -108,6 +108,19 @@ def test_intervals_cover_the_true_places_of_new_images() -> None:
     assert new.deviations.mean() == pytest.approx(0.5, abs=0.15)
 
 
+def test_what_features_do_not_say_is_at_its_centre_and_stated_as_unexplained() -> None:
+    features, truth, answers, _ = world()
+    wide = np.hstack([features, np.random.default_rng(5).standard_normal((N + N_NEW, 90))])
+    other = np.random.default_rng(6).standard_normal((N + N_NEW, 6))
+    places = np.hstack([truth, other])
+    model = FeatureAlignment().fit(wide, answers, embedding=places)
+    missed = ((model.places(wide[N:]).positions - places[N:]) ** 2).mean(axis=0)
+    explained = 1 - missed / places[N:].var(axis=0)
+    assert (explained[:2] > 0.6).all()
+    assert (explained[2:] > -0.15).all()
+    assert (np.abs(model.explained_ - np.maximum(explained, 0)) < 0.15).all()
+
+
 def test_rows_without_features_may_contain_anything() -> None:
     features, truth, answers, new = world()
     known = np.ones(len(features), np.bool_)
