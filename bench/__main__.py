@@ -24,6 +24,7 @@ ALONE = (
     "bench.actions",
     "bench.exports",
     "bench.embedding_map",
+    "bench.encoder_large",
     "bench.bonuses",
     "bench.load",
 )
