@@ -25,6 +25,7 @@ ALONE = (
     "bench.exports",
     "bench.embedding_map",
     "bench.encoder_large",
+    "bench.wide_tables",
     "bench.bonuses",
     "bench.load",
 )

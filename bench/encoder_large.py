@@ -34,7 +34,8 @@ HEADING = "20,000 images in the running system"
 EDGE, PER_ZIP = 160, 500
 POLL_SECONDS = 0.5
 MIB = 2**20
-REPORT = """`python -m bench.encoder_large`: web server, worker, dispatcher, PostgreSQL and Valkey on
+REPORT = """\
+`python -m bench.encoder_large`: web server, worker, dispatcher, PostgreSQL and Valkey on
 one machine with {cores} cores, which others used as well; the worker computes with one thread.
 {n:,} images (shapes and noise, JPEG of {edge} pixels), added as ZIP files by the service of the
 upload, are encoded with `objects` at the request of the API. The worker gets `kill -9` when half of

@@ -48,6 +48,7 @@ NO_ROOM_YET = (
 # Shares of the progress bar.
 _READ, _FITTED = 0.05, 0.4
 _HEARD_SECONDS = 1.0
+_ROWS_AT_ONCE = 4_096
 # Splits into learned and held-out grids that figures are the mean of.
 N_REPEATS = 2
 Report = Callable[[float], None]
@@ -247,12 +248,12 @@ def _placed_images(
     positions[:n][asked[:n]] = given.embedding[asked[:n]]
     if errors is not None:
         deviations[:n][asked[:n]] = errors[asked[:n]]
-    if placed.any():
-        there = model.places(values[placed])
-        positions[placed], deviations[placed] = there.positions, there.deviations
-    places = model.metric_places(values[known])
-    metric = np.full((total, places.shape[1]), np.nan, np.float32)
-    metric[known] = places
+    for some in _in_parts(placed):
+        there = model.places(values[some])
+        positions[some], deviations[some] = there.positions, there.deviations
+    metric = np.full((total, model.n_metric), np.nan, np.float32)
+    for some in _in_parts(known):
+        metric[some] = model.metric_places(values[some])
     rows = np.flatnonzero(asked | placed)
     hashes = np.frombuffer(bytes.fromhex("".join(given.rows.hashes)), np.uint8).reshape(-1, 32)
     design = np.column_stack([given.embedding, np.ones(n)])
@@ -260,6 +261,13 @@ def _placed_images(
     return PlacedImages(
         rows, hashes[rows], positions[rows], deviations[rows], asked[rows], metric[rows], to_map
     )
+
+
+def _in_parts(chosen: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """Yield the chosen rows, a few at a time, because a copy of all features may be large."""
+    rows = np.flatnonzero(chosen)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        yield rows[start : start + _ROWS_AT_ONCE]
 
 
 def requeue_lost_alignments(session: Session) -> int:
