@@ -1,6 +1,7 @@
 """A worker's part of an alignment: it learns the map, judges it by held-out grids, and stores it.
 
-The row's lease is renewed by a thread, because one fit may take longer than a lease.
+It runs in a process of its own (workers/aligning.py), which is ended when it takes too long. The
+row's lease is renewed by a thread, because one fit may take longer than a lease.
 """
 
 import logging
@@ -54,30 +55,26 @@ N_REPEATS = 2
 Report = Callable[[float], None]
 
 
-class _Stopped(Exception):  # ends the work early, is no error
-    """The worker is stopped."""
-
-
-def run_alignment(alignment_id: UUID, stopping: Callable[[], bool]) -> None:
-    """Claim an alignment and learn it, unless its features are still being computed."""
+def claim_alignment(alignment_id: UUID) -> int | None:
+    """Claim an alignment and return its epoch; None if it is not available, or its features are
+    still being computed."""
     with transaction() as session:
         claimed = leased.claim(session, Alignment, alignment_id, progress=0.0)
         if claimed is None:
             logger.info("alignment %s is not available, nothing to do", alignment_id)
-            return
-        epoch = claimed.epoch
+            return None
         if _is_waiting(session, claimed):
             # It is sent again when this message counts as lost.
             leased.give_back(claimed)
-            return
+            return None
+        return claimed.epoch
+
+
+def learn_alignment(alignment_id: UUID, epoch: int) -> None:
+    """Learn a claimed alignment, or record why that is not possible."""
     try:
-        with _lease_renewed(alignment_id, epoch, stopping) as report:
+        with _lease_renewed(alignment_id, epoch) as report:
             _learn(alignment_id, epoch, report)
-    except _Stopped:
-        with transaction() as session:
-            alignment = leased.require_held(session, Alignment, alignment_id, epoch)
-            leased.give_back(alignment)
-            dispatch(session, alignment)
     except (LostLease, NoResultFound) as error:
         # It was taken over or deleted, so nothing more is written.
         logger.info("alignment %s: %s", alignment_id, error)
@@ -96,9 +93,22 @@ def run_alignment(alignment_id: UUID, stopping: Callable[[], bool]) -> None:
             alignment.error = _sentence(str(error))
     except Exception as error:
         logger.exception("alignment %s failed", alignment_id)
-        with transaction() as session:
-            alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
-            _queue_again(session, alignment, f"{type(error).__name__}: {error}")
+        lose_alignment(alignment_id, epoch, f"{type(error).__name__}: {error}")
+
+
+def return_alignment(alignment_id: UUID, epoch: int) -> None:
+    """Queue a claimed alignment as if it had not been claimed. Raises LostLease."""
+    with transaction() as session:
+        alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+        leased.give_back(alignment)
+        dispatch(session, alignment)
+
+
+def lose_alignment(alignment_id: UUID, epoch: int, reason: str) -> None:
+    """Queue a claimed alignment again if attempts are left. Raises LostLease."""
+    with transaction() as session:
+        alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+        _queue_again(session, alignment, reason)
 
 
 def _is_waiting(session: Session, alignment: Alignment) -> bool:
@@ -108,11 +118,9 @@ def _is_waiting(session: Session, alignment: Alignment) -> bool:
 
 
 @contextmanager
-def _lease_renewed(
-    alignment_id: UUID, epoch: int, stopping: Callable[[], bool]
-) -> Iterator[Report]:
+def _lease_renewed(alignment_id: UUID, epoch: int) -> Iterator[Report]:
     """Renew the lease in the background. Yields a function that stores progress, and raises
-    _Stopped when the worker is stopped, LostLease when another worker took over."""
+    LostLease when another worker took over."""
     ended, lost = threading.Event(), threading.Event()
 
     def renew() -> None:
@@ -129,8 +137,6 @@ def _lease_renewed(
                 logger.warning("alignment %s: lease not renewed", alignment_id, exc_info=True)
 
     def report(done: float) -> None:
-        if stopping():
-            raise _Stopped
         if lost.is_set():
             raise leased.lost_lease(Alignment, alignment_id, epoch)
         with transaction() as session:

@@ -1,5 +1,4 @@
-"""Alignments as leased work: turns, a killed worker, a worker that stops, features that are still
-being computed."""
+"""Alignments as leased work: turns, a killed worker, features that are still being computed."""
 
 from typing import Any
 from uuid import UUID
@@ -7,17 +6,16 @@ from uuid import UUID
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select, update
+from sqlalchemy import func, update
 
 from app.accounts.models import Account
 from app.alignments import learning
-from app.alignments.learning import requeue_lost_alignments, run_alignment
+from app.alignments.learning import requeue_lost_alignments
 from app.alignments.models import Alignment
 from app.alignments.service import ALIGN_TASK
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.errors import NoRoom
-from app.core.outbox import OutboxMessage
 from app.core.settings import get_settings
 from app.core.storage import list_objects
 from app.features.computing import run_feature_set
@@ -95,16 +93,6 @@ def test_a_worker_that_is_killed_each_time_fails(client: TestClient, campaign: C
     assert "The worker stopped" in failed["error"]
     # It can be requested again.
     assert requested(client, campaign)["state"] == "queued"
-
-
-def test_a_worker_that_stops_gives_it_back(client: TestClient, campaign: Campaign) -> None:
-    alignment = requested(client, campaign)
-    run_alignment(UUID(alignment["id"]), lambda: True)
-    row = row_of(alignment["id"])
-    assert (row.state, row.attempts, row.key) == ("queued", 0, "")
-    with transaction() as session:
-        sent = select(func.count()).where(OutboxMessage.task == ALIGN_TASK)
-        assert session.scalar(sent) == 2
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(
