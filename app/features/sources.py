@@ -196,8 +196,8 @@ def source_names() -> list[str]:
 
 
 def _built_in() -> dict[str, Source]:
-    """Return the built-in sources that this machine can compute, by name."""
-    return {**BY_NAME, **({OBJECTS: SHOWN_OBJECTS} if is_available() else {})}
+    """Return the built-in sources that this machine can compute, by name, the most useful first."""
+    return {**({OBJECTS: SHOWN_OBJECTS} if is_available() else {}), **BY_NAME}
 
 
 def abouts() -> dict[str, str]:

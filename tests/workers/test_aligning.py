@@ -3,6 +3,8 @@
 import logging
 import os
 import threading
+from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 from uuid import UUID
 
@@ -31,6 +33,16 @@ from tests.support.aligned_campaigns import (
 from workers import supervision
 from workers.aligning import supervise_alignment
 from workers.training_process import NAME
+
+
+@pytest.fixture(autouse=True)
+def settings(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Processes are forked by a server that has the settings of the test in which it started, so
+    each test has its own."""
+    monkeypatch.setenv("LIKEWISE_TRAINING_NICENESS", "0")
+    forget_settings()
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture
