@@ -34,6 +34,7 @@ from app.core import leased
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease, NoRoom
 from app.core.settings import get_settings
+from app.core.storage import delete_below
 from app.features.models import OF_TABLE, UPLOADED, FeatureSet
 from app.features.sets import ACTIVE
 from app.features.stored_rows import reduced_rows
@@ -190,7 +191,7 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
         random_state=given.campaign.seed,
         progress=lambda *_: heard(),
     )
-    references = given.references or references_of(judgement)
+    references = given.references or references_of(judgement, given.references_key)
     about = {
         "features": name,
         "n_features": given.rows.n_features,
@@ -202,15 +203,26 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
     figures = figures_of(model, judgement, name, given.attributes, references)
     report(1.0)
     prefix = prefix_of_alignment(alignment, feature_set)
-    sha256 = store(prefix, stored)
-    with transaction() as session:
-        held = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
-        if held.key:
-            discard_below(session, held.key)
-        held.key, held.sha256, held.figures, held.used = prefix, sha256, figures, model.used_
-        held.model_version, held.n_answers = given.model.version, len(given.answers)
-        held.n_images = int(known[:n].sum())
-        leased.end(held, "done")
+    with _removed_if_lost(prefix):
+        sha256 = store(prefix, stored)
+        with transaction() as session:
+            held = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+            if held.key:
+                discard_below(session, held.key)
+            held.key, held.sha256, held.figures, held.used = prefix, sha256, figures, model.used_
+            held.model_version, held.n_answers = given.model.version, len(given.answers)
+            held.n_images = int(known[:n].sum())
+            leased.end(held, "done")
+
+
+@contextmanager
+def _removed_if_lost(prefix: str) -> Iterator[None]:
+    """Remove the objects of this attempt if no row will name them."""
+    try:
+        yield
+    except (LostLease, NoRoom):
+        delete_below(prefix)
+        raise
 
 
 def _heard(report: Report) -> Callable[[], None]:

@@ -218,6 +218,14 @@ def get_source(name: str) -> Source:
     return BY_NAME[name]
 
 
+def source_version(name: str) -> str:
+    """Return the version of a source; empty if this server does not have it, or it has none."""
+    try:
+        return get_source(name).version_hash
+    except ValueError:
+        return ""
+
+
 def check_source(name: str) -> str:
     """Return the name; raises ValueError if it cannot be chosen here. A custom function is not
     loaded for this, because that is slow and only learning jobs need it."""

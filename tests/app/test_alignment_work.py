@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, update
 
 from app.accounts.models import Account
-from app.alignments import learning
+from app.alignments import learning, stored
 from app.alignments.learning import requeue_lost_alignments
 from app.alignments.models import Alignment
 from app.alignments.service import ALIGN_TASK
@@ -110,6 +110,25 @@ def test_a_worker_that_lost_its_lease_writes_nothing(
     run(alignment)
     row = row_of(alignment["id"])
     assert (row.state, row.key, row.figures, row.error) == ("running", "", None, None)
+    assert list_objects(f"features/{campaign.collection_id}/sets/{row.set_id}/alignments") == []
+
+
+def test_what_was_stored_under_a_lost_lease_is_removed(
+    client: TestClient, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alignment = requested(client, campaign)
+    store = stored.store
+
+    def slow(*args: Any) -> str:
+        sha256 = store(*args)
+        lose_worker()
+        claim(alignment["id"])
+        return sha256
+
+    monkeypatch.setattr(learning, "store", slow)
+    run(alignment)
+    row = row_of(alignment["id"])
+    assert (row.state, row.key) == ("running", "")
     assert list_objects(f"features/{campaign.collection_id}/sets/{row.set_id}/alignments") == []
 
 

@@ -91,6 +91,31 @@ def test_features_are_compared_and_place_new_images(client: TestClient, campaign
     assert float(np.mean(apart)) < 0.9
 
 
+def test_scores_of_the_campaign_follow_the_answers_that_count(
+    client: TestClient, campaign: Campaign, quick: None
+) -> None:
+    """Also if as many others count: annotators are left out, or answers rejected and replaced."""
+
+    def without(annotator: int) -> None:
+        client.post(f"/api/v1/campaigns/{campaign.id}/annotators/{annotator}/actions/leave_out")
+
+    def readmit(annotator: int) -> None:
+        client.post(f"/api/v1/campaigns/{campaign.id}/annotators/{annotator}/actions/restore")
+
+    without(0)
+    [clip] = aligned(client, campaign, "clip")
+    [noise] = aligned(client, campaign, "noise")
+    assert noise["figures"]["campaign"] == clip["figures"]["campaign"]
+    readmit(0)
+    without(1)
+    [other] = aligned(client, campaign, "noise")
+    assert (other["n_answers"], other["model_version"]) == (
+        clip["n_answers"],
+        clip["model_version"],
+    )
+    assert other["figures"]["campaign"] != clip["figures"]["campaign"]
+
+
 def test_the_export_is_loaded_without_likewise(
     client: TestClient, campaign: Campaign, tmp_path: Path, quick: None
 ) -> None:
