@@ -9,7 +9,7 @@ from safetensors.numpy import load, save
 from sqlalchemy import select
 
 from app.accounts.models import Account
-from app.alignments import learning, placing
+from app.alignments import placing
 from app.alignments.stored import EXPORT
 from app.campaigns.models import Campaign
 from app.collections.models import Collection, Image
@@ -27,6 +27,7 @@ from tests.support.aligned_campaigns import (
     campaign_of_two_sets,
     clip_of,
     exported,
+    learn_quickly,
     places,
     request,
     row_of,
@@ -38,8 +39,8 @@ from tests.support.feature_sets import a_vector_table, computed, uploaded
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of one repeat, for tests of other things."""
-    monkeypatch.setattr(learning, "N_REPEATS", 1)
+    """Alignments of few fits, because these tests are about other things."""
+    learn_quickly(monkeypatch)
 
 
 @pytest.fixture

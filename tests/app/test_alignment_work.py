@@ -24,6 +24,7 @@ from tests.support.aligned_campaigns import (
     alignments_of,
     answered_campaign,
     clip_of,
+    learn_quickly,
     read,
     request,
     row_of,
@@ -35,8 +36,8 @@ from workers.turns import next_messages
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of one repeat, because these tests are about other things."""
-    monkeypatch.setattr(learning, "N_REPEATS", 1)
+    """Alignments of few fits, because these tests are about other things."""
+    learn_quickly(monkeypatch)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from safetensors.numpy import load
 
 from app.accounts.models import Account
-from app.alignments import learning
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.storage import list_objects
@@ -28,6 +27,7 @@ from tests.support.aligned_campaigns import (
     campaign_of_two_sets,
     clip_of,
     exported,
+    learn_quickly,
     places,
     row_of,
     seen_in,
@@ -41,8 +41,8 @@ DOCS = Path(__file__).parents[2] / "docs/learned_alignment.md"
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of one repeat, for tests of other things."""
-    monkeypatch.setattr(learning, "N_REPEATS", 1)
+    """Alignments of few fits, because these tests are about other things."""
+    learn_quickly(monkeypatch)
 
 
 @pytest.fixture

@@ -269,7 +269,7 @@ def test_an_image_without_a_file_is_named(client: TestClient, collection: Collec
 
 def test_what_cannot_be_computed_is_refused(client: TestClient, collection: Collection) -> None:
     for source, message in (
-        ("mood", "There are no features named 'mood'; choose one of: appearance"),
+        ("mood", "There are no features named 'mood'; choose one of: objects, appearance"),
         ("features", "The features from the table are not computed from images"),
         ("custom", "This server has no custom feature function"),
     ):

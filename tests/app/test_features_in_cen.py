@@ -131,7 +131,7 @@ def test_features_that_the_collection_does_not_have_are_refused(
     client: TestClient, owner: Account, collection: Collection
 ) -> None:
     other = a_collection(owner, 20)
-    with pytest.raises(InvalidInput, match="no features named 'clip'; choose one of: appearance"):
+    with pytest.raises(InvalidInput, match="'clip'; choose one of: objects, appearance"):
         a_campaign(owner, other, settings={"features": "clip"})
     with pytest.raises(InvalidInput, match=r"no features named 'thoughts'.*clip"):
         a_campaign(owner, collection, settings={"features": "thoughts"})
@@ -196,8 +196,8 @@ def test_many_images_are_encoded_in_parts_whose_progress_is_shown(
     campaign = answered(client, owner, collection, "grey")
     assert seen == [{"done": done, "images": N} for done in range(0, N, computing.BATCH)]
     assert looked_at() is None
-    [_, stored] = client.get(f"{root_of(collection.id)}").json()["items"]
-    assert (stored["name"], stored["state"], stored["n_known"]) == ("grey", "done", N)
+    sets = {each["name"]: each for each in client.get(root_of(collection.id)).json()["items"]}
+    assert (sets["grey"]["state"], sets["grey"]["n_known"]) == ("done", N)
     # The next training only reads them.
     with transaction() as session:
         job = request_job(session, campaign.id, N_ANSWERS)

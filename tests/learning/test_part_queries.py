@@ -121,5 +121,5 @@ def test_no_grid_is_shown_twice_while_there_are_others(
     distinct = {tuple(sorted(grid)) for grid in grids.tolist()}
     # Some of the grids that were given are the same.
     asked = {tuple(sorted(grid)) for grid in np.concatenate(rounds[:2]).tolist()}
-    n_made = len(grids) - 3
-    assert len(distinct) == min(comb(size + n_more, size), len(asked) + n_made)
+    n_asked = len(grids) - 3
+    assert len(distinct) == min(comb(size + n_more, size), len(asked) + n_asked)
