@@ -44,7 +44,7 @@ them are done by the API, and another one is started.
 | what | measured |
 |---|---|
 | processor time per image, of both workers with their start | {ms:.0f} ms |
-| from the request to the last image | {minutes:.1f} min ({wall:.0f} ms per image) |
+| from the request to the last image | {minutes:.1f} min ({elapsed:.0f} ms per image) |
 | the worker was killed at | {killed_at:,} images, of which {stored:,} were stored |
 | encoded twice because of that | {again:,} images |
 | from the kill until another worker had gone on | {pause:.0f} s (the lease is 60 s) |
@@ -192,7 +192,7 @@ def report(run: Run) -> str:
     late = [sample for sample in after if sample.at >= went_on.at]
     return REPORT.format(
         cores=psutil.cpu_count(), n=run.n, edge=EDGE, ms=1_000 * cpu / encoded,
-        minutes=last.at / 60, wall=1_000 * last.at / run.n, killed_at=killed.done,
+        minutes=last.at / 60, elapsed=1_000 * last.at / run.n, killed_at=killed.done,
         stored=killed.known, again=killed.done - killed.known, pause=went_on.at - killed.at,
         values=len(steps), longest=max(_longest(before), _longest(late)),
         known=run.feature_set["n_known"], width=run.feature_set["n_features"],
