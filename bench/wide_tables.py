@@ -39,6 +39,9 @@ Each part ran in a process of its own on one core; the memory is the largest res
 excess of that before, which has the table and the libraries.
 
 {rows}
+
+With copies of the whole table in double precision, the same took 6.11 GiB for `cover` until k-means
+began, 3.05 GiB for `feature_map`, and 1.05 GiB for `FeatureAlignment.fit`.
 """
 
 
