@@ -24,6 +24,8 @@ ALONE = (
     "bench.actions",
     "bench.exports",
     "bench.embedding_map",
+    "bench.encoder_large",
+    "bench.wide_tables",
     "bench.bonuses",
     "bench.load",
 )

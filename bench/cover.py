@@ -2,7 +2,8 @@
 
 `python -m bench.cover --data FOLDER`, with labelme_crowd/ and cmu_faces/ in FOLDER. The class of
 some images is known, as if people had been asked about them; the classes of all others are
-predicted by the three nearest ones' votes. Writes `docs/benchmarks/cover.md`.
+predicted by the three nearest ones' votes. Writes `docs/benchmarks/cover.md`, except the section by
+`bench.wide_tables`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier
 
-from bench.harness.paths import publish
+from bench.harness.paths import BENCHMARKS, publish
+from bench.harness.sections import section_of
 from bench.harness.tables import spread, table
+from bench.wide_tables import HEADING
 from learning.arrays import FloatArray, IntArray
 from learning.coverage import cover
 
@@ -129,7 +132,9 @@ def main() -> None:
     head = ("", "asked about", "most frequent", *WAYS)
     body = rows_of(*photographs) + rows_of(*portraits)
     sizes = {"scenes": len(photographs[0]), "faces": len(portraits[0])}
-    publish("cover.md", ABOUT.format(seeds=SEEDS, table="\n".join(table(head, body)), **sizes))
+    text = ABOUT.format(seeds=SEEDS, table="\n".join(table(head, body)), **sizes)
+    wide = section_of((BENCHMARKS / "cover.md").read_text(), HEADING)
+    publish("cover.md", f"{text}\n{wide}")
 
 
 if __name__ == "__main__":

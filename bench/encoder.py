@@ -2,7 +2,7 @@
 
 `python -m bench.encoder --data FOLDER` needs folders `labelme_crowd` and `cmu_faces` in FOLDER
 (photographs of eight kinds of scenes; faces of 20 people in four poses). Writes
-`docs/benchmarks/encoder.md`.
+`docs/benchmarks/encoder.md`, except the section by `bench.encoder_large`.
 """
 
 import argparse
@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from bench.harness.paths import publish
+from bench.encoder_large import HEADING
+from bench.harness.paths import BENCHMARKS, publish
+from bench.harness.sections import section_of
 from learning.appearance import appearance_features
 from learning.encoder import Encoder
 from learning.encoder_files import packaged_file
@@ -77,7 +79,8 @@ def main() -> None:
         components=COMPONENTS, names=" | ".join(f"`{name}`" for name in named),
         dashes="|".join("---" for _ in named),
     )  # fmt: skip
-    publish("encoder.md", head + "".join(lines))
+    before = (BENCHMARKS / "encoder.md").read_text()
+    publish("encoder.md", head + "".join(lines) + "\n" + section_of(before, HEADING))
 
 
 def weights() -> Path:

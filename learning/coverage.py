@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
-from learning.arrays import FloatArray, IntArray
-from learning.features import as_features
+from learning.arrays import IntArray
+from learning.wide_tables import Table, as_table, first_of_each, is_large, reduced
 
 # Distances from images to centres that a pass of k-means may compute; beyond, it takes samples.
 _MOST_DISTANCES = 50_000_000
@@ -20,21 +20,33 @@ def cover(features: ArrayLike, n: int, random_state: int = 0) -> IntArray:
     They are the images nearest to the centres of k-means with n clusters. On photographs, the other
     images were predicted better from these than from random ones in 11 of 12 comparisons, and than
     from k-centre's (Gonzalez 1985), which takes outliers first, in 9: docs/benchmarks/cover.md.
-    Raises ValueError for features that are not (N, F) and finite, and for n outside 1 to N.
+    A large table is not copied; if it has more than 512 columns, their principal components stand
+    for them. Raises ValueError for features that are not (N, F) and finite, and for n outside 1 to
+    N.
     """
-    table = as_features(features)
+    table = as_table(features)
     if not 1 <= n <= len(table):
         raise ValueError(f"n must be between 1 and the {len(table)} images, got {n}")
     if n == len(table):
         return np.arange(n)
-    # Copies of an image say the same, so that one of them is enough.
-    distinct, first = np.unique(table, axis=0, return_index=True)
+    distinct, first = _distinct(table, random_state)
     if len(distinct) > n:
         first = first[_nearest_to_centres(distinct, n, random_state)]
     return _filled(first, n, len(table), random_state)
 
 
-def _nearest_to_centres(points: FloatArray, n: int, random_state: int) -> IntArray:
+def _distinct(table: Table, random_state: int) -> tuple[Table, IntArray]:
+    """Points without copies, (P, F) or reduced, and (P,) their first rows. Copies of an image say
+    the same, so that one of them is enough."""
+    if not is_large(table):
+        distinct, first = np.unique(table, axis=0, return_index=True)
+        return distinct, np.asarray(first, np.int64)
+    first = first_of_each(table)
+    points = reduced(table, random_state)
+    return points if len(first) == len(points) else points[first], first
+
+
+def _nearest_to_centres(points: Table, n: int, random_state: int) -> IntArray:
     """(n or fewer,) rows of points (P, F): the nearest one of each cluster to its centre."""
     fits_in = len(points) * n <= _MOST_DISTANCES
     kind = KMeans if fits_in else MiniBatchKMeans

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from learning.arrays import FloatArray, IntArray, as_index_array, check_index_range
@@ -14,6 +16,8 @@ _N_EXCLUDED = 3
 # The neighbourhood of the first and of the last local grids, in grids, as in `learning.crowdster`
 # for a small collection.
 _WIDEST, _NARROWEST = 3.5, 1.25
+# Random exchanges of an image before all grids of the part are tried.
+_EXCHANGES = 20
 
 
 class PartOfCollection:
@@ -21,7 +25,9 @@ class PartOfCollection:
 
     part: (M,) distinct image numbers, ascending; n_images: N; begun: (n, S) grids of the
     collection's images, -1 pads. Methods return (n, grid_size) grids of image numbers, all in the
-    part. Raises ValueError for images outside of 0 to N - 1, or if the part is smaller than a grid.
+    part. No two of all these grids show the same images, nor those of a grid that was shown before,
+    as long as the part has another grid. Raises ValueError for images outside of 0 to N - 1, or if
+    the part is smaller than a grid.
     """
 
     def __init__(self, part: IntArray, n_images: int, grid_size: int, begun: IntArray) -> None:
@@ -36,6 +42,10 @@ class PartOfCollection:
         self._index = np.full(n_images + 1, -1, np.int64)
         self._index[self.part] = np.arange(len(self.part))
         self._asked = AskedGrids(self._index[begun], len(self.part))
+
+    def note(self, grids: IntArray) -> None:
+        """Record other grids (n, S) of the part, which are shown as well."""
+        self._asked = self._asked.plus(self._index[grids])
 
     def outside(self, grids: IntArray) -> IntArray:
         """(n,) rows of grids (m, S) with an image that is not in the part."""
@@ -99,5 +109,31 @@ class PartOfCollection:
 
     def _taken(self, grids: IntArray) -> IntArray:
         """Record grids of indices as asked, and return them as grids of image numbers."""
+        grids = self._distinct(grids)
         self._asked = self._asked.plus(grids)
         return np.asarray(self.part[grids], np.int64)
+
+    def _distinct(self, grids: IntArray) -> IntArray:
+        """Grids of indices, with an image exchanged in each that repeats another grid."""
+        grids, done = grids.copy(), -1
+        while len(again := self._asked.repeats(grids)) and again[-1] > done:
+            done = int(again[again > done][0])
+            self._exchange_one(grids, done)
+        return grids
+
+    def _exchange_one(self, grids: IntArray, row: int) -> None:
+        """Turn a row into a grid that is not asked and not before it, if there is one."""
+        before, original = grids[: row + 1].copy(), grids[row].copy()
+        others = np.setdiff1d(np.arange(len(self.part)), original)
+        rng = np.random.default_rng([row, *original])
+        for _ in range(_EXCHANGES if len(others) else 0):
+            before[row] = original
+            before[row, rng.integers(self.grid_size)] = rng.choice(others)
+            if row not in self._asked.repeats(before):
+                grids[row] = before[row]
+                return
+        for candidate in combinations(range(len(self.part)), self.grid_size):
+            before[row] = candidate
+            if row not in self._asked.repeats(before):
+                grids[row] = rng.permutation(before[row])
+                return

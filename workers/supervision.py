@@ -60,20 +60,17 @@ def supervise_job(job_id: UUID) -> None:
     with tempfile.NamedTemporaryFile(prefix="likewise-training-") as errors:
         with _lease(job) as lost:
             child = training_process.start(
-                job.campaign_id,
+                "job",
                 job.id,
                 job.epoch,
                 niceness=get_settings().training_niceness,
                 output=Path(errors.name),
             )
             try:
-                outcome = _watch(child, lost)
+                outcome = watch(child, lost)
             finally:
-                returncode = _end(child)
-        if outcome == "ended" and returncode != 0 and is_stopping():
-            # What stops this worker may have reached the child first.
-            outcome = "stopping"
-        _record(job, returncode, outcome, errors)
+                returncode = end(child)
+        _record(job, returncode, meant(outcome, returncode), errors)
 
 
 @contextmanager
@@ -107,7 +104,7 @@ def _lease(job: Job) -> Iterator[threading.Event]:
         renewing.join()
 
 
-def _watch(child: BaseProcess, lost: threading.Event) -> str:
+def watch(child: BaseProcess, lost: threading.Event) -> str:
     """Wait for the child, and return why the wait ended."""
     limit, started = get_settings().job_time_limit_seconds, time.monotonic()
     while child.is_alive():
@@ -121,7 +118,12 @@ def _watch(child: BaseProcess, lost: threading.Event) -> str:
     return "ended"
 
 
-def _end(child: BaseProcess) -> int:
+def meant(outcome: str, returncode: int) -> str:
+    """Return why the process ended: what stops this worker may have reached it first."""
+    return "stopping" if outcome == "ended" and returncode != 0 and is_stopping() else outcome
+
+
+def end(child: BaseProcess) -> int:
     """Kill it unless it has ended; returns its exit code, negative for a signal."""
     child.kill()
     child.join()
@@ -132,12 +134,10 @@ def _end(child: BaseProcess) -> int:
 
 
 def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
-    output = errors.read()[-8000:].decode(errors="replace").strip()
-    if output:
-        logger.info("output of job %s:\n%s", job.id, output)
+    output = logged(errors, f"job {job.id}")
     if outcome == "lost" or (outcome == "ended" and returncode == 0):
         return
-    reason = _reason(outcome, returncode, output)
+    reason = reason_of("training", outcome, returncode, output)
     try:
         # A stopping worker does not wait: the lease will expire.
         through_outages(
@@ -159,15 +159,24 @@ def _store(job: Job, outcome: str, reason: str) -> None:
             fail_job(session, job.id, job.epoch, reason, retry=True)
 
 
-def _reason(outcome: str, returncode: int, output: str) -> str:
+def logged(errors: IO[bytes], what: str) -> str:
+    """Return the end of what a process has written, and log it."""
+    output = errors.read()[-8000:].decode(errors="replace").strip()
+    if output:
+        logger.info("output of %s:\n%s", what, output)
+    return output
+
+
+def reason_of(noun: str, outcome: str, returncode: int, output: str) -> str:
+    """Return why the process of a training or alignment has failed, as a sentence."""
     if outcome == "time_limit":
         return (
-            f"The training took longer than the limit of {get_settings().job_time_limit_seconds} "
+            f"The {noun} took longer than the limit of {get_settings().job_time_limit_seconds} "
             "seconds."
         )
     if returncode < 0:
-        return f"The training process was killed by signal {-returncode}."
-    return f"The training process ended with code {returncode}: {last_error(output)}"
+        return f"The {noun} process was killed by signal {-returncode}."
+    return f"The {noun} process ended with code {returncode}: {last_error(output)}"
 
 
 def last_error(output: str) -> str:

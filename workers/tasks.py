@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from app.alignments.learning import run_alignment
 from app.alignments.service import ALIGN_TASK
 from app.collections.garbage import DISCARD_TASK, remove_discarded
 from app.collections.importing import run_import
@@ -11,6 +10,7 @@ from app.core.database import transaction
 from app.features.computing import run_feature_set
 from app.features.sets import FEATURES_TASK
 from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, LEARN_TASK
+from workers.aligning import supervise_alignment
 from workers.celery_app import celery
 from workers.supervision import is_stopping, supervise_job
 
@@ -48,7 +48,7 @@ def compute_features(set_id: str) -> None:
 @celery.task(name=ALIGN_TASK)  # type: ignore[untyped-decorator]
 def align_features(alignment_id: str) -> None:
     """Learn one alignment, if it is still available."""
-    run_alignment(UUID(alignment_id), is_stopping)
+    supervise_alignment(UUID(alignment_id))
 
 
 @celery.task(name=DISCARD_TASK)  # type: ignore[untyped-decorator]

@@ -1,6 +1,6 @@
-"""What a training process does (workers/training_process.py).
+"""What the process of a training or alignment does (workers/training_process.py).
 
-It exits with 0 if the model was published or the failure was recorded. Anything else is a crash,
+It exits with 0 if the result was stored or the failure was recorded. Anything else is a crash,
 which the supervising task records.
 """
 
@@ -8,6 +8,7 @@ import logging
 import traceback
 from uuid import UUID
 
+from app.alignments.learning import learn_alignment
 from app.campaigns.choosing import run_choosing
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease, NoRoom
@@ -22,11 +23,18 @@ RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run, CHOOSE: run_choosing}
 logger = logging.getLogger(__name__)
 
 
-def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
+def align(alignment_id: UUID, epoch: int) -> None:
+    """Learn an alignment, which records its errors itself."""
+    learn_alignment(alignment_id, epoch)
+
+
+def main(job_id: UUID, epoch: int) -> None:
     """Do the job. An error in the data is recorded as final, because trying again would not
     help."""
     try:
-        kind = through_outages(f"job {job_id}: reading its kind", lambda: _kind_of(job_id))
+        campaign_id, kind = through_outages(
+            f"job {job_id}: reading its kind", lambda: _kind_of(job_id)
+        )
         RUNNERS[kind](campaign_id, job_id, epoch)
     except NoRoom:
         # This records a crash, which is tried again.
@@ -39,9 +47,10 @@ def main(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         through_outages(f"job {job_id}: recording its end", lambda: _fail(job_id, epoch, reason))
 
 
-def _kind_of(job_id: UUID) -> str:
+def _kind_of(job_id: UUID) -> tuple[UUID, str]:
     with transaction() as session:
-        return session.get_one(Job, job_id).kind
+        job = session.get_one(Job, job_id)
+        return job.campaign_id, job.kind
 
 
 def _fail(job_id: UUID, epoch: int, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Processes for trainings, each forked from a server that has loaded the libraries.
+"""Processes for trainings and alignments, each forked from a server that has loaded the libraries.
 
 Loading Python and the libraries takes four seconds of a processor, as long as many trainings. The
 server (multiprocessing's forkserver) does it once, at the first training, and uses none of them:
@@ -13,12 +13,14 @@ import threading
 import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 from app.core.priority import give_way
 
 NAME = "trainer"
-# The exit code of a training whose worker has ended.
+Work = Literal["job", "alignment"]
+# The exit code of a process whose worker has ended.
 ORPHANED = 70
 _context = multiprocessing.get_context("forkserver")
 if sys.platform == "linux":
@@ -26,17 +28,15 @@ if sys.platform == "linux":
     _context.set_forkserver_preload(["workers.loaded"])
 
 
-def start(
-    campaign_id: UUID, job_id: UUID, epoch: int, *, niceness: int, output: Path
-) -> BaseProcess:
-    """Start the training of a job, in a session of its own and with lower priority.
+def start(work: Work, row_id: UUID, epoch: int, *, niceness: int, output: Path) -> BaseProcess:
+    """Start the work of a claimed row, in a session of its own and with lower priority.
 
     It ends when this process ends, also by SIGKILL. niceness: see `app.core.priority.give_way`;
     output: an existing file for what the process logs and its traceback
     """
     process = _context.Process(
-        target=_train,
-        args=(str(campaign_id), str(job_id), epoch, niceness, str(output)),
+        target=_run,
+        args=(work, str(row_id), epoch, niceness, str(output)),
         # A worker that ends does not wait for it.
         daemon=True,
     )
@@ -44,7 +44,7 @@ def start(
     return process
 
 
-def _train(campaign_id: str, job_id: str, epoch: int, niceness: int, output: str) -> None:
+def _run(work: Work, row_id: str, epoch: int, niceness: int, output: str) -> None:
     with open(output, "ab") as file:
         os.dup2(file.fileno(), sys.stderr.fileno())
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -53,9 +53,10 @@ def _train(campaign_id: str, job_id: str, epoch: int, niceness: int, output: str
     give_way(os.getpid(), niceness)
     _name_process()
     # The server has loaded it; the worker, which also imports this module, never does.
-    from workers.trainer import main
+    from workers import trainer
 
-    main(UUID(campaign_id), UUID(job_id), epoch)
+    run = trainer.align if work == "alignment" else trainer.main
+    run(UUID(row_id), epoch)
 
 
 def _name_process() -> None:

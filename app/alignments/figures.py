@@ -43,12 +43,13 @@ def figures_of(
     }
 
 
-def references_of(judgement: "Judgement") -> Json:
+def references_of(judgement: "Judgement", key: str) -> Json:
     """Return what does not depend on the features: the scores of the campaign's model and of
-    people."""
+    people. key: what they follow from (app/alignments/references.py)."""
     people = judgement.people
     return {
         "campaign": None if judgement.seen is None else score_of(judgement.seen),
+        "references_key": key,
         "people": None if people is None else {"auc": people.auc, "n_pairs": people.n_pairs},
     }
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.alignments.figures import Json
 from app.alignments.models import Alignment
+from app.alignments.references import known_references, references_key
 from app.campaigns.models import Campaign
 from app.core.storage import StorageError, get_object
 from app.features.models import FeatureSet
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class AlignmentInputs:
     """embedding: (n, K) of the campaign's n images; map_positions: (n, 2); references: scores that
-    another alignment with the same answers and model already has; features: of the strategy, None
+    an alignment with the same `references_key` already has; features: of the strategy, None
     if they are not needed or not there any more."""
 
     campaign: Campaign
@@ -47,6 +47,7 @@ class AlignmentInputs:
     embedding: NDArray[np.float64]
     map_positions: NDArray[np.float64]
     rows: StoredRows
+    references_key: str
     references: Json | None
     features: Callable[[], FeatureTable | None] | None
 
@@ -75,7 +76,8 @@ def read_inputs(session: Session, alignment: Alignment, feature_set: FeatureSet)
         )
     map_positions = newest_map(session, campaign)
     assert map_positions is not None
-    references = _references(session, alignment, model, data)
+    key = references_key(session, campaign, model, data.all_answers)
+    references = known_references(session, campaign, key)
     return AlignmentInputs(
         campaign,
         model,
@@ -83,6 +85,7 @@ def read_inputs(session: Session, alignment: Alignment, feature_set: FeatureSet)
         embedding,
         map_positions,
         read_rows(session, feature_set),
+        key,
         references,
         None if references is not None else _own_features(session, campaign),
     )
@@ -96,19 +99,6 @@ def _own_features(session: Session, campaign: Campaign) -> Callable[[], FeatureT
         # Its set was deleted, or this server has no encoder. Other sets can be aligned still.
         logger.warning("campaign %s cannot be fitted again", campaign.id, exc_info=True)
         return None
-
-
-def _references(
-    session: Session, alignment: Alignment, model: Model, data: LearningData
-) -> Json | None:
-    query = select(Alignment.figures).where(
-        Alignment.campaign_id == alignment.campaign_id,
-        Alignment.model_version == model.version,
-        Alignment.n_answers == len(data.all_answers),
-        Alignment.figures.is_not(None),
-    )
-    figures = session.scalar(query.limit(1))
-    return figures and {name: figures[name] for name in ("campaign", "people")}
 
 
 def campaign_model(given: AlignmentInputs, heard: Callable[[], None]) -> "CampaignModel | None":

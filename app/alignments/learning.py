@@ -1,6 +1,7 @@
 """A worker's part of an alignment: it learns the map, judges it by held-out grids, and stores it.
 
-The row's lease is renewed by a thread, because one fit may take longer than a lease.
+It runs in a process of its own (workers/aligning.py), which is ended when it takes too long. The
+row's lease is renewed by a thread, because one fit may take longer than a lease.
 """
 
 import logging
@@ -33,6 +34,7 @@ from app.core import leased
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease, NoRoom
 from app.core.settings import get_settings
+from app.core.storage import delete_below
 from app.features.models import OF_TABLE, UPLOADED, FeatureSet
 from app.features.sets import ACTIVE
 from app.features.stored_rows import reduced_rows
@@ -48,35 +50,32 @@ NO_ROOM_YET = (
 # Shares of the progress bar.
 _READ, _FITTED = 0.05, 0.4
 _HEARD_SECONDS = 1.0
+_ROWS_AT_ONCE = 4_096
 # Splits into learned and held-out grids that figures are the mean of.
 N_REPEATS = 2
 Report = Callable[[float], None]
 
 
-class _Stopped(Exception):  # ends the work early, is no error
-    """The worker is stopped."""
-
-
-def run_alignment(alignment_id: UUID, stopping: Callable[[], bool]) -> None:
-    """Claim an alignment and learn it, unless its features are still being computed."""
+def claim_alignment(alignment_id: UUID) -> int | None:
+    """Claim an alignment and return its epoch; None if it is not available, or its features are
+    still being computed."""
     with transaction() as session:
         claimed = leased.claim(session, Alignment, alignment_id, progress=0.0)
         if claimed is None:
             logger.info("alignment %s is not available, nothing to do", alignment_id)
-            return
-        epoch = claimed.epoch
+            return None
         if _is_waiting(session, claimed):
             # It is sent again when this message counts as lost.
             leased.give_back(claimed)
-            return
+            return None
+        return claimed.epoch
+
+
+def learn_alignment(alignment_id: UUID, epoch: int) -> None:
+    """Learn a claimed alignment, or record why that is not possible."""
     try:
-        with _lease_renewed(alignment_id, epoch, stopping) as report:
+        with _lease_renewed(alignment_id, epoch) as report:
             _learn(alignment_id, epoch, report)
-    except _Stopped:
-        with transaction() as session:
-            alignment = leased.require_held(session, Alignment, alignment_id, epoch)
-            leased.give_back(alignment)
-            dispatch(session, alignment)
     except (LostLease, NoResultFound) as error:
         # It was taken over or deleted, so nothing more is written.
         logger.info("alignment %s: %s", alignment_id, error)
@@ -95,9 +94,22 @@ def run_alignment(alignment_id: UUID, stopping: Callable[[], bool]) -> None:
             alignment.error = _sentence(str(error))
     except Exception as error:
         logger.exception("alignment %s failed", alignment_id)
-        with transaction() as session:
-            alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
-            _queue_again(session, alignment, f"{type(error).__name__}: {error}")
+        lose_alignment(alignment_id, epoch, f"{type(error).__name__}: {error}")
+
+
+def return_alignment(alignment_id: UUID, epoch: int) -> None:
+    """Queue a claimed alignment as if it had not been claimed. Raises LostLease."""
+    with transaction() as session:
+        alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+        leased.give_back(alignment)
+        dispatch(session, alignment)
+
+
+def lose_alignment(alignment_id: UUID, epoch: int, reason: str) -> None:
+    """Queue a claimed alignment again if attempts are left. Raises LostLease."""
+    with transaction() as session:
+        alignment = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+        _queue_again(session, alignment, reason)
 
 
 def _is_waiting(session: Session, alignment: Alignment) -> bool:
@@ -107,11 +119,9 @@ def _is_waiting(session: Session, alignment: Alignment) -> bool:
 
 
 @contextmanager
-def _lease_renewed(
-    alignment_id: UUID, epoch: int, stopping: Callable[[], bool]
-) -> Iterator[Report]:
+def _lease_renewed(alignment_id: UUID, epoch: int) -> Iterator[Report]:
     """Renew the lease in the background. Yields a function that stores progress, and raises
-    _Stopped when the worker is stopped, LostLease when another worker took over."""
+    LostLease when another worker took over."""
     ended, lost = threading.Event(), threading.Event()
 
     def renew() -> None:
@@ -128,8 +138,6 @@ def _lease_renewed(
                 logger.warning("alignment %s: lease not renewed", alignment_id, exc_info=True)
 
     def report(done: float) -> None:
-        if stopping():
-            raise _Stopped
         if lost.is_set():
             raise leased.lost_lease(Alignment, alignment_id, epoch)
         with transaction() as session:
@@ -183,7 +191,7 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
         random_state=given.campaign.seed,
         progress=lambda *_: heard(),
     )
-    references = given.references or references_of(judgement)
+    references = given.references or references_of(judgement, given.references_key)
     about = {
         "features": name,
         "n_features": given.rows.n_features,
@@ -195,15 +203,26 @@ def _learn(alignment_id: UUID, epoch: int, report: Report) -> None:
     figures = figures_of(model, judgement, name, given.attributes, references)
     report(1.0)
     prefix = prefix_of_alignment(alignment, feature_set)
-    sha256 = store(prefix, stored)
-    with transaction() as session:
-        held = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
-        if held.key:
-            discard_below(session, held.key)
-        held.key, held.sha256, held.figures, held.used = prefix, sha256, figures, model.used_
-        held.model_version, held.n_answers = given.model.version, len(given.answers)
-        held.n_images = int(known[:n].sum())
-        leased.end(held, "done")
+    with _removed_if_lost(prefix):
+        sha256 = store(prefix, stored)
+        with transaction() as session:
+            held = leased.require_held(session, Alignment, alignment_id, epoch, lock=True)
+            if held.key:
+                discard_below(session, held.key)
+            held.key, held.sha256, held.figures, held.used = prefix, sha256, figures, model.used_
+            held.model_version, held.n_answers = given.model.version, len(given.answers)
+            held.n_images = int(known[:n].sum())
+            leased.end(held, "done")
+
+
+@contextmanager
+def _removed_if_lost(prefix: str) -> Iterator[None]:
+    """Remove the objects of this attempt if no row will name them."""
+    try:
+        yield
+    except (LostLease, NoRoom):
+        delete_below(prefix)
+        raise
 
 
 def _heard(report: Report) -> Callable[[], None]:
@@ -247,12 +266,12 @@ def _placed_images(
     positions[:n][asked[:n]] = given.embedding[asked[:n]]
     if errors is not None:
         deviations[:n][asked[:n]] = errors[asked[:n]]
-    if placed.any():
-        there = model.places(values[placed])
-        positions[placed], deviations[placed] = there.positions, there.deviations
-    places = model.metric_places(values[known])
-    metric = np.full((total, places.shape[1]), np.nan, np.float32)
-    metric[known] = places
+    for some in _in_parts(placed):
+        there = model.places(values[some])
+        positions[some], deviations[some] = there.positions, there.deviations
+    metric = np.full((total, model.n_metric), np.nan, np.float32)
+    for some in _in_parts(known):
+        metric[some] = model.metric_places(values[some])
     rows = np.flatnonzero(asked | placed)
     hashes = np.frombuffer(bytes.fromhex("".join(given.rows.hashes)), np.uint8).reshape(-1, 32)
     design = np.column_stack([given.embedding, np.ones(n)])
@@ -260,6 +279,13 @@ def _placed_images(
     return PlacedImages(
         rows, hashes[rows], positions[rows], deviations[rows], asked[rows], metric[rows], to_map
     )
+
+
+def _in_parts(chosen: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """Yield the chosen rows, a few at a time, because a copy of all features may be large."""
+    rows = np.flatnonzero(chosen)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        yield rows[start : start + _ROWS_AT_ONCE]
 
 
 def requeue_lost_alignments(session: Session) -> int:

@@ -146,6 +146,19 @@ def checked_vectors(vectors: Sequence[Sequence[float]], name: str, width: int) -
     return values.astype(np.float32)
 
 
+def check_sizes(files: Sequence[tuple[str, int]]) -> None:
+    """Raise RejectedImage with the name of the first file (name, bytes) that is too large or empty,
+    before any of them is decoded."""
+    most = get_settings().max_image_bytes
+    for name, size in files:
+        if size > most:
+            raise RejectedImage(
+                f"{name[:100]!r}: The file is larger than {most // 2**20} MB.", code="too_large"
+            )
+        if not size:
+            raise RejectedImage(f"{name[:100]!r}: The file is empty.")
+
+
 def vectors_of_images(named: NamedAlignment, files: Sequence[tuple[str, BinaryIO]]) -> Float32:
     """Encode new images as the images of the collection were, (M, F).
 

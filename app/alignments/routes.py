@@ -12,7 +12,7 @@ from app.accounts.api import api_router
 from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.alignments import placing, service
-from app.alignments.downloads import places_csv
+from app.alignments.downloads import places_csv, require_same_width
 from app.alignments.schemas import (
     AlignIn,
     AlignmentOut,
@@ -102,7 +102,7 @@ def download_places(
     """Download where the features place every image of the collection, also images that nobody was
     asked about: image, filename, sha256, asked, x0, …, deviation0, …"""
     _, named = _named(session, account, campaign_id, alignment_id)
-    placing.loaded(named.alignment)
+    require_same_width(named)
 
     def lines() -> Iterator[bytes]:
         # The request's session ends before the body is sent.
@@ -153,6 +153,7 @@ def place_images(
             f"You can place up to {placing.MOST_IMAGES} images at once, and sent {len(files)}.",
             code="too_many_images",
         )
+    placing.check_sizes([(file.filename or "unnamed", file.size or 0) for file in files])
     placing.loaded(named.alignment)
     given = [(file.filename or "unnamed", file.file) for file in files]
     rows = placing.vectors_of_images(named, given)

@@ -152,18 +152,49 @@ def from_bytes(
 def _images_of(data: bytes, model: "FeatureAlignment") -> PlacedImages:
     try:
         arrays = load(data)
-        images = PlacedImages(
-            **{column.name: arrays[column.name] for column in fields(PlacedImages)}
-        )
-    except (SafetensorError, KeyError) as error:
+    except SafetensorError as error:
         raise ValueError("it is not a file of placed images") from error
-    n, k = len(images.rows), len(model.explained_)
-    shapes = (images.hashes.shape, images.positions.shape, images.asked.shape, images.to_map.shape)
-    if shapes != ((n, 32), (n, k), (n,), (k + 1, 2)) or len(images.metric) != n:
-        raise ValueError("its arrays have the wrong shape")
-    if images.deviations.shape != (n, k) or not np.isfinite(images.deviations).all():
-        raise ValueError("its deviations are not finite numbers, one for each position")
+    names = [column.name for column in fields(PlacedImages)]
+    if sorted(arrays) != sorted(names):
+        raise ValueError(
+            f"its arrays are {', '.join(sorted(arrays))}, and must be {', '.join(sorted(names))}"
+        )
+    k, d = len(model.explained_), model.n_metric
+    n = len(arrays["rows"]) if arrays["rows"].ndim == 1 else -1
+    expected: dict[str, tuple[type, tuple[int, ...]]] = {
+        "rows": (np.int64, (n,)),
+        "hashes": (np.uint8, (n, 32)),
+        "positions": (np.float64, (n, k)),
+        "deviations": (np.float32, (n, k)),
+        "asked": (np.bool_, (n,)),
+        "metric": (np.float32, (n, d)),
+        "to_map": (np.float64, (k + 1, 2)),
+    }
+    for name, (dtype, shape) in expected.items():
+        array = arrays[name]
+        if array.dtype != dtype or array.shape != shape:
+            raise ValueError(
+                f"{name!r} is {array.dtype} of shape {array.shape}, and must be "
+                f"{np.dtype(dtype)} of shape {shape}"
+            )
+    images = PlacedImages(**arrays)
+    _check_values(images)
     return images
+
+
+def _check_values(images: PlacedImages) -> None:
+    """Raise ValueError for values that learning never writes."""
+    if len(images.rows) and (images.rows[0] < 0 or (np.diff(images.rows) <= 0).any()):
+        raise ValueError("'rows' must be positions in ascending order")
+    for name in ("positions", "deviations", "to_map"):
+        if not np.isfinite(getattr(images, name)).all():
+            raise ValueError(f"{name!r} contains numbers that are not finite")
+    if (images.deviations < 0).any():
+        raise ValueError("'deviations' contains numbers below 0")
+    # Images without features have no place in the metric.
+    missing = np.isnan(images.metric)
+    if np.isinf(images.metric).any() or (missing.any(axis=1) != missing.all(axis=1)).any():
+        raise ValueError("'metric' contains numbers that are not finite")
 
 
 def _damaged(reason: str) -> DamagedAlignment:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Select, delete, func, select
+from sqlalchemy import Select, delete, exists, func, select
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
@@ -20,6 +20,7 @@ from app.core import leased
 from app.core.database import locked, transaction
 from app.core.errors import InvalidInput, LikewiseError, LostLease, NoRoom
 from app.core.settings import get_settings
+from app.core.storage import delete_objects
 from app.features.models import FeatureSet, FeatureShard
 from app.features.reading import pixels_of
 from app.features.sets import count_known, dispatch
@@ -105,10 +106,16 @@ def _end(set_id: UUID, epoch: int, error: str | None = None) -> None:
 
 def _without_row(feature_set: "FeatureSet | _Work") -> Select[str]:
     """Select the images without a row, in order."""
-    stored = select(func.unnest(FeatureShard.images)).where(FeatureShard.set_id == feature_set.id)
+    shards = select(func.unnest(FeatureShard.images).label("sha256"))
+    stored = shards.where(FeatureShard.set_id == feature_set.id).subquery()
+    # NOT EXISTS is an anti-join. NOT IN must allow for nulls, and compares each image with all
+    # stored ones once these do not fit into work_mem.
     return (
         select(Image.sha256)
-        .where(Image.collection_id == feature_set.collection_id, Image.sha256.not_in(stored))
+        .where(
+            Image.collection_id == feature_set.collection_id,
+            ~exists().where(stored.c.sha256 == Image.sha256),
+        )
         .order_by(Image.position)
     )
 
@@ -146,10 +153,18 @@ class _Work:
             number = session.scalar(query)
         # Slow storage must not keep the row locked, because uploads of images wait for it.
         shard = store_shard(self._claimed, 0 if number is None else number + 1, hashes, values)
+        try:
+            return self._add(shard)
+        except LostLease:
+            # No row will name it, and no other worker uses the same key.
+            delete_objects([shard.key])
+            raise
+
+    def _add(self, shard: FeatureShard) -> int:
         with transaction() as session:
             feature_set = held_set(session, self.id, self.epoch)
             session.add(shard)
-            feature_set.n_known += len(hashes)
+            feature_set.n_known += len(shard.images)
             feature_set.n_done = feature_set.n_known
             # The next claim begins after this part, so earlier attempts say nothing about it.
             feature_set.attempts = 1

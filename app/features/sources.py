@@ -196,8 +196,8 @@ def source_names() -> list[str]:
 
 
 def _built_in() -> dict[str, Source]:
-    """Return the built-in sources that this machine can compute, by name."""
-    return {**BY_NAME, **({OBJECTS: SHOWN_OBJECTS} if is_available() else {})}
+    """Return the built-in sources that this machine can compute, by name, the most useful first."""
+    return {**({OBJECTS: SHOWN_OBJECTS} if is_available() else {}), **BY_NAME}
 
 
 def abouts() -> dict[str, str]:
@@ -216,6 +216,14 @@ def get_source(name: str) -> Source:
     if name == OBJECTS:
         return replace(SHOWN_OBJECTS, version=encoder_version())
     return BY_NAME[name]
+
+
+def source_version(name: str) -> str:
+    """Return the version of a source; empty if this server does not have it, or it has none."""
+    try:
+        return get_source(name).version_hash
+    except ValueError:
+        return ""
 
 
 def check_source(name: str) -> str:

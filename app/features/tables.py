@@ -48,7 +48,7 @@ def scaled_table(values: Float32, known: NDArray[np.bool_], columns: Sequence[st
     # This import and those below are local, because only learning jobs need them and they are slow.
     from learning.features import RobustScaling
 
-    scaling = RobustScaling().fit(values[known])
+    scaling = RobustScaling().fit(values if known.all() else values[known])
     scaled = scaling.transform(values)
     names = tuple(columns[column] for column in scaling.columns_)
     return _filled(scaled, known, names, scaling.transform)
@@ -57,7 +57,8 @@ def scaled_table(values: Float32, known: NDArray[np.bool_], columns: Sequence[st
 def _filled(
     values: Float32, known: NDArray[np.bool_], names: tuple[str, ...], prepare: Prepare
 ) -> FeatureTable:
-    values[~known] = values[known].mean(axis=0)
+    if not known.all():
+        values[~known] = values[known].mean(axis=0)
     return FeatureTable(values, known, names, values.shape[1:], prepare)
 
 

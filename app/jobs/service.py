@@ -105,10 +105,14 @@ def renew_lease(session: Session, job_id: UUID, epoch: int) -> None:
     _renewed(session, job_id, epoch)
 
 
-def report_progress(session: Session, job_id: UUID, epoch: int, progress: float) -> None:
-    """Store the progress in [0, 1], which also renews the lease. Raises LostLease."""
+def report_progress(
+    session: Session, job_id: UUID, epoch: int, progress: float, *, advanced: bool = False
+) -> None:
+    """Store the progress in [0, 1], which also renews the lease. advanced: the next attempt begins
+    after what was stored since, so earlier attempts say nothing about it. Raises LostLease."""
+    again = {"attempts": 1} if advanced else {}
     share = min(max(progress, 0.0), 1.0)
-    campaign_changed(session, _renewed(session, job_id, epoch, progress=share))
+    campaign_changed(session, _renewed(session, job_id, epoch, progress=share, **again))
 
 
 def _renewed(session: Session, job_id: UUID, epoch: int, **values: float) -> UUID:

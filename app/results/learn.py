@@ -24,6 +24,7 @@ from app.features.reading import table_wanted
 from app.features.tables import FeatureTable
 from app.jobs.service import report_progress
 from app.results.dataset import load_learning_data
+from app.results.encoding import encode_many
 from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import Described, own_clusters, read_described
 from app.results.publish import TrainedModel, publish_model
@@ -54,6 +55,7 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     No transaction is open while the model is fitted, and the database may be away at any time.
     Raises LostLease if the job was taken over, ValueError if the answers cannot be learned from.
     """
+    encode_many(campaign_id, job_id, epoch)
     given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
     campaign, data = given.campaign, with_table(given.data, given.features())
     reporter = _Reporter(job_id, epoch)

@@ -163,11 +163,19 @@ class SimulatedOut(BaseModel):
     answers: int = Field(description="Quality checks included.")
 
 
+class LookedAtOut(BaseModel):
+    """A running job computes features of images: of `done` of the campaign's `images` so far."""
+
+    done: int
+    images: int
+
+
 class ProgressOut(BaseModel):
     """A campaign's progress. `asked_again`: answers whose places were opened for others because
     they are left out; `asked_again_open`: such places that have no new answer yet. `asked_images`
     of `images` may be shown to annotators; `choosing`: the job that chooses them, until they are
-    chosen; null otherwise."""
+    chosen; null otherwise. `looked_at`: how many images have features, while a job computes those
+    of a large campaign; null otherwise."""
 
     id: UUID
     state: str
@@ -192,10 +200,12 @@ class ProgressOut(BaseModel):
     images: int
     asked_images: int
     choosing: JobOut | None
+    looked_at: LookedAtOut | None
 
     @classmethod
     def of(cls, progress: Progress) -> "ProgressOut":
         campaign, job, choosing = progress.campaign, progress.job, progress.choosing
+        looked_at = progress.looked_at
         return cls(
             id=campaign.id,
             state=campaign.state,
@@ -229,6 +239,7 @@ class ProgressOut(BaseModel):
             images=progress.n_images,
             asked_images=progress.n_asked,
             choosing=None if choosing is None else JobOut.of(choosing),
+            looked_at=None if looked_at is None else LookedAtOut(**vars(looked_at)),
             focus_images=campaign.settings.get("focus_images"),
         )
 

@@ -18,6 +18,7 @@ from app.core.errors import NotFound
 from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import latest_job
+from app.results.encoding import LookedAt, looked_at
 from app.results.models import EmbeddedImage, Model
 from app.results.monitor import Monitor, read_monitor
 from app.results.stopping import Known, Outlook, outlook
@@ -41,6 +42,7 @@ class Progress:
     n_asked: int
     n_asked_again: int
     choosing: Job | None
+    looked_at: LookedAt | None
 
 
 def read_progress(session: Session, campaign: Campaign) -> Progress:
@@ -71,6 +73,7 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
         n_asked_again=n_asked_again(session, campaign),
         choosing=choosing,
         job=job,
+        looked_at=looked_at(session, campaign, choosing) or looked_at(session, campaign, job),
         live_leases=count_live_leases(session, campaign),
         monitor=read_monitor(session, campaign, [choosing, job], datetime.now(UTC)),
     )

@@ -60,6 +60,7 @@ def _exchanged(
     """Return the grids with other images in the rows `outside`."""
     rng = np.random.default_rng([data.seed, number])
     images, purposes = grids.images.copy(), list(grids.purposes)
+    part.note(np.delete(images, outside, axis=0))
 
     def rows(*of: str) -> NDArray[np.int64]:
         return np.array([row for row in outside if grids.purposes[row] in of], np.int64)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learning.arrays import BoolArray, FloatArray
+from learning.arrays import BoolArray, FloatArray, IntArray
 
 # Scaled values beyond this are clipped, so that single wrong numbers have limited effect.
 LIMIT = 8.0
@@ -16,8 +17,8 @@ MAX_COMPONENTS = 512
 _EXACT_COLUMNS = 1_024
 # Rows that scaling and components are computed from.
 _MAX_ROWS = 5_000
-# Rows of one block of a transformation, which limits the memory.
-_BLOCK = 4_096
+# Rows of one block of a transformation, which limits the memory; fewer of a wide table.
+_BLOCK, _BLOCK_VALUES = 4_096, 2**22
 # The interquartile range of a normal variable of standard deviation 1.
 _NORMAL_RANGE = 1.349
 
@@ -38,16 +39,23 @@ class Inputs:
     offset: FloatArray
 
     @classmethod
-    def fit(cls, features: FloatArray, random_state: int) -> Inputs:
-        """Raises ValueError if all columns are constant."""
-        if len(features) > _MAX_ROWS:
-            rows = np.random.default_rng(random_state).permutation(len(features))[:_MAX_ROWS]
-            features = features[np.sort(rows)]
-        centre, inverse = _robust_scaling(features)
-        scaled = _scaled(features, centre, inverse)
+    def fit(
+        cls, features: NDArray[np.floating], random_state: int, rows: IntArray | None = None
+    ) -> Inputs:
+        """Learn from these rows of features (n, F), by default all. Of many rows, a random part is
+        copied. Raises ValueError if all columns are constant."""
+        used = np.arange(len(features)) if rows is None else rows
+        if len(used) > _MAX_ROWS:
+            some = np.random.default_rng(random_state).permutation(len(used))[:_MAX_ROWS]
+            used = used[np.sort(some)]
+        sample = np.asarray(features[used], np.float64)
+        centre, inverse = _robust_scaling(sample)
+        scaled = _scaled(sample, centre, inverse)
+        del sample
         mean = scaled.mean(axis=0)
-        components = _components(scaled - mean, random_state)
-        spread = np.sqrt((((scaled - mean) @ components) ** 2).sum(axis=1).mean())
+        scaled -= mean
+        components = _components(scaled, random_state)
+        spread = np.sqrt(((scaled @ components) ** 2).sum(axis=1).mean())
         components = components / spread
         return cls(centre, inverse, components, mean @ components)
 
@@ -61,20 +69,29 @@ class Inputs:
         """R."""
         return int(self.components.shape[1])
 
-    def transform(self, features: NDArray[np.floating]) -> NDArray[np.float32]:
-        """(n, R) inputs of features (n, F), block by block."""
-        result = np.empty((len(features), self.components.shape[1]), np.float32)
+    def transform(
+        self, features: NDArray[np.floating], rows: IntArray | None = None
+    ) -> NDArray[np.float32]:
+        """(m, R) inputs of these m rows of features (n, F), by default all, block by block."""
+        used = np.arange(len(features)) if rows is None else rows
+        result = np.empty((len(used), self.components.shape[1]), np.float32)
         components = self.components.astype(np.float32)
-        for start in range(0, len(features), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            block = np.asarray(features[rows], np.float64)
+        for start, stop in in_blocks(len(used), self.n_features):
+            block = np.asarray(features[used[start:stop]], np.float64)
             scaled = _scaled(block, self.centre, self.inverse_scale).astype(np.float32)
-            result[rows] = scaled @ components - self.offset.astype(np.float32)
+            result[start:stop] = scaled @ components - self.offset.astype(np.float32)
         return result
 
     def scaled(self, features: FloatArray) -> FloatArray:
         """(n, F) scaled and clipped columns, for distances by the features alone."""
         return _scaled(features, self.centre, self.inverse_scale)
+
+
+def in_blocks(n: int, n_columns: int) -> Iterator[tuple[int, int]]:
+    """Start and end of the blocks of n rows that are in memory at once."""
+    step = max(1, min(_BLOCK, _BLOCK_VALUES // n_columns))
+    for start in range(0, n, step):
+        yield start, min(n, start + step)
 
 
 def checked_features(
@@ -120,9 +137,9 @@ def _as_table(features: ArrayLike, name: str) -> NDArray[np.floating]:
 
 
 def _check_finite(table: NDArray[np.floating], mask: BoolArray) -> None:
-    for start in range(0, len(table), _BLOCK):
-        block = table[start : start + _BLOCK]
-        wrong = ~np.isfinite(block) & mask[start : start + _BLOCK, None]
+    for start, stop in in_blocks(*table.shape):
+        block = table[start:stop]
+        wrong = ~np.isfinite(block) & mask[start:stop, None]
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise ValueError(
@@ -131,12 +148,23 @@ def _check_finite(table: NDArray[np.floating], mask: BoolArray) -> None:
             )
 
 
-def _robust_scaling(features: NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
+def _robust_scaling(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(F,) medians, and one divided by the interquartile range in units of a deviation.
 
     A column that is mostly one value has a range of 0 and is scaled by its deviation.
     """
-    table = np.asarray(features, np.float64)
+    width = max(1, _BLOCK_VALUES // len(table))
+    starts = range(0, table.shape[1], width)
+    parts = [_scaling_of(table[:, start : start + width]) for start in starts]
+    centre, scale, is_constant = (np.concatenate(part) for part in zip(*parts, strict=True))
+    constant = np.asarray(is_constant, np.bool_)
+    if constant.all():
+        raise ValueError("all columns of the features are constant, so they say nothing")
+    return centre, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, scale))
+
+
+def _scaling_of(table: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """(B,) medians, scales, and which of these columns are constant."""
     low, centre, high = np.quantile(table, [0.25, 0.5, 0.75], axis=0)
     scale = (high - low) / _NORMAL_RANGE
     # Dividing by the largest value first keeps the squares in the range of floats.
@@ -144,13 +172,12 @@ def _robust_scaling(features: NDArray[np.floating]) -> tuple[FloatArray, FloatAr
     deviation = largest * ((table - centre) / largest).std(axis=0)
     scale = np.where(scale > 0.01 * deviation, scale, deviation)
     constant = deviation <= 1e-12 * np.maximum(np.abs(centre), np.finfo(np.float64).tiny)
-    if constant.all():
-        raise ValueError("all columns of the features are constant, so they say nothing")
-    return centre, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, scale))
+    return centre, scale, constant
 
 
 def _scaled(features: FloatArray, centre: FloatArray, inverse: FloatArray) -> FloatArray:
-    return np.clip((features - centre) * inverse, -LIMIT, LIMIT)
+    scaled = (features - centre) * inverse
+    return np.clip(scaled, -LIMIT, LIMIT, out=scaled)
 
 
 def _components(centred: FloatArray, random_state: int) -> FloatArray:

@@ -12,7 +12,7 @@ from learning.arrays import BoolArray, FloatArray, IntArray, as_index_array
 from learning.base import Progress
 from learning.feature_alignment.ceiling import Ceiling, split_half
 from learning.feature_alignment.folds import only_images
-from learning.feature_alignment.inputs import Inputs, checked_features
+from learning.feature_alignment.inputs import Inputs, checked_features, in_blocks
 from learning.feature_alignment.model import MIN_IMAGES, FeatureAlignment, in_grids
 from learning.groupings import Groupings, Pairs
 from learning.metrics import best_threshold, pair_accuracy, pair_auc
@@ -146,14 +146,11 @@ def _of_set(
         return _Part(None, None, False, {})
     model = FeatureAlignment(random_state=seed)
     model.fit(table, repeat.train, mask, progress=progress)
-    scaling = Inputs.fit(np.asarray(table[shown], np.float64), seed)
+    scaling = Inputs.fit(table, seed, np.flatnonzero(shown))
     test = only_images(repeat.test, mask).pairs()
     train = only_images(repeat.train, mask).pairs()
     rows = np.unique(np.concatenate([test.i, test.j, train.i, train.j]))
-    raw, places = (
-        _filled(scaling.transform(table[rows]), rows, len(table)),
-        _filled(model.metric_places(table[rows]), rows, len(table)),
-    )
+    raw, places = (_of_rows(of, table, rows) for of in (scaling.transform, model.metric_places))
 
     def by_map(pairs: Pairs) -> FloatArray:
         return 1.0 - model.probability_of_places(places[pairs.i], places[pairs.j])
@@ -183,11 +180,17 @@ def _of_set(
     return _Part(overall[0], overall[1], model.used_, by_attribute)
 
 
-def _filled(values: ArrayLike, rows: IntArray, n: int) -> FloatArray:
-    given = np.asarray(values, np.float64)
-    result = np.zeros((n, given.shape[1]))
-    result[rows] = given
-    return result
+def _of_rows(
+    of: Callable[[NDArray[np.floating]], ArrayLike], table: NDArray[np.floating], rows: IntArray
+) -> FloatArray:
+    """(N, d) what a transformation makes of these rows of (N, F), 0 for the others."""
+    result: FloatArray | None = None
+    for start, stop in in_blocks(len(rows), table.shape[1]):
+        part = np.asarray(of(table[rows[start:stop]]), np.float64)
+        if result is None:
+            result = np.zeros((len(table), part.shape[1]))
+        result[rows[start:stop]] = part
+    return np.zeros((len(table), 1)) if result is None else result
 
 
 def _score(same: BoolArray, distance: FloatArray, threshold: float) -> Score | None:

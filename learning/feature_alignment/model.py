@@ -128,7 +128,7 @@ class FeatureAlignment(Estimator):
             targets, self.attribute_ = self._targets(
                 groupings, shown, embedding, embedding_error, attribute
             )
-            self._inputs = Inputs.fit(np.asarray(table[shown], np.float64), self.random_state)
+            self._inputs = Inputs.fit(table, self.random_state, np.flatnonzero(shown))
             self._learn(table, groupings, shown, targets, progress)
         return self
 
@@ -163,8 +163,7 @@ class FeatureAlignment(Estimator):
         targets: Targets,
         progress: Progress | None,
     ) -> None:
-        inputs = np.zeros((len(table), self._inputs.n_components), np.float32)
-        inputs[shown] = self._inputs.transform(table[shown])
+        inputs = self.inputs_of(table, shown)
         step = _Steps(progress)
         folds = image_folds(groupings, shown, self.random_state)
         trials = Trials(folds, as_tensor(inputs), self.random_state, step)
@@ -237,8 +236,14 @@ class FeatureAlignment(Estimator):
     def inputs_of(self, features: NDArray[np.floating], known: BoolArray) -> NDArray[np.float32]:
         """(N, R) scaled and reduced features, 0 for images that are not in `known` (N,)."""
         inputs = np.zeros((len(features), self._inputs.n_components), np.float32)
-        inputs[known] = self._inputs.transform(features[known])
+        inputs[known] = self._inputs.transform(features, np.flatnonzero(known))
         return inputs
+
+    @property
+    def n_metric(self) -> int:
+        """d, the columns of `metric_places`."""
+        self._check_fitted("used_")
+        return int(self._map.linear.shape[1])
 
     def metric_places(self, features: ArrayLike) -> FloatArray:
         """(M, d) places by the pair map, in which distances are those of annotators' pairs."""

@@ -2,14 +2,21 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from safetensors.numpy import load, save
+from sqlalchemy import select
 
 from app.accounts.models import Account
-from app.alignments import learning, placing
+from app.alignments import placing
 from app.alignments.stored import EXPORT
 from app.campaigns.models import Campaign
-from app.core.storage import delete_objects, list_objects, put_object
+from app.collections.models import Collection, Image
+from app.core.database import transaction
+from app.core.settings import get_settings
+from app.core.storage import delete_objects, get_object, list_objects, put_object
+from app.features.sets import features_changed
 from testbed.builders import a_campaign, a_collection, a_png, an_account, sign_in
 from tests.support.accounts import another_browser
 from tests.support.aligned_campaigns import (
@@ -20,6 +27,7 @@ from tests.support.aligned_campaigns import (
     campaign_of_two_sets,
     clip_of,
     exported,
+    learn_quickly,
     places,
     request,
     row_of,
@@ -31,8 +39,8 @@ from tests.support.feature_sets import a_vector_table, computed, uploaded
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of one repeat, for tests of other things."""
-    monkeypatch.setattr(learning, "N_REPEATS", 1)
+    """Alignments of few fits, because these tests are about other things."""
+    learn_quickly(monkeypatch)
 
 
 @pytest.fixture
@@ -82,6 +90,12 @@ def test_images_that_cannot_be_placed(
     assert refused.status_code == 422
     assert "'bad.png'" in refused.json()["detail"]
     assert send(appearance, ("text.png", b"no image")).json()["code"] == "not_an_image"
+    # Before any of them is decoded.
+    large = ("large.png", b"0" * (get_settings().max_image_bytes + 1))
+    refused = send(appearance, broken, large)
+    assert (refused.status_code, refused.json()["code"]) == (422, "too_large")
+    assert "'large.png'" in refused.json()["detail"]
+    assert "'none.png': The file is empty" in send(appearance, broken, ("none.png", b"")).text
     assert send(appearance, *[good] * 21).json()["code"] == "too_many_images"
     assert send(appearance).status_code == 422
     refused = places(client, campaign, noise["id"], vectors=[[1.0] * 5])
@@ -113,6 +127,67 @@ def test_damaged_files_say_what_to_do(client: TestClient, campaign: Campaign, qu
     [again] = aligned(client, campaign, "clip")
     assert again["id"] == clip["id"]
     assert outcome().status_code == 200
+
+
+def test_every_array_of_placed_images_is_checked(
+    client: TestClient, campaign: Campaign, quick: None
+) -> None:
+    [clip] = aligned(client, campaign, "clip")
+    key = f"{row_of(clip['id']).key}/images.safetensors"
+    good = load(get_object(key))
+    half = good["metric"].copy()
+    half[0, 0] = np.nan
+    infinite = good["positions"].copy()
+    infinite[0, 0] = np.inf
+    wrong: dict[str, dict[str, Any]] = {
+        "its arrays are": {"more": good["rows"]},
+        "'rows' is float64": {"rows": good["rows"].astype(np.float64)},
+        "'rows' must be": {"rows": good["rows"][::-1].copy()},
+        "'hashes' is": {"hashes": good["hashes"][:, :31].copy()},
+        "'positions' is": {"positions": good["positions"][:-1]},
+        "'positions' contains": {"positions": infinite},
+        "'deviations' contains": {"deviations": good["deviations"] - 1e6},
+        "'asked' is": {"asked": good["asked"].astype(np.uint8)},
+        "'metric' is": {"metric": np.hstack([good["metric"], good["metric"]])},
+        "'metric' contains": {"metric": half},
+        "'to_map' is": {"to_map": good["to_map"][:, :1].copy()},
+        "'to_map' contains": {"to_map": np.full_like(good["to_map"], np.nan)},
+    }
+    for message, changed in wrong.items():
+        put_object(key, save({**good, **changed}))
+        placing._kept.clear()
+        refused = places(client, campaign, clip["id"], vectors=clip_of()[:1].tolist())
+        assert (refused.status_code, refused.json()["code"]) == (409, "damaged_alignment"), message
+        assert message in refused.json()["detail"]
+    put_object(key, save({name: good[name] for name in good if name != "asked"}))
+    placing._kept.clear()
+    refused = places(client, campaign, clip["id"], vectors=clip_of()[:1].tolist())
+    assert "its arrays are" in refused.json()["detail"]
+
+
+def test_a_table_of_another_width_must_be_aligned_again(
+    client: TestClient, owner: Account, quick: None
+) -> None:
+    campaign = answered_campaign(owner)
+    with transaction() as session:
+        query = select(Image).where(Image.collection_id == campaign.collection_id)
+        images = session.scalars(query.order_by(Image.position))
+        for image, row in zip(images, clip_of(), strict=True):
+            image.features = row.tolist()
+        session.flush()
+        features_changed(session, session.get_one(Collection, campaign.collection_id))
+    [table] = aligned(client, campaign, "features")
+    address = f"{alignments_of(campaign)}/{table['id']}/places.csv"
+    assert client.get(address).status_code == 200
+    with transaction() as session:
+        for image in session.scalars(query):
+            assert image.features is not None
+            image.features = image.features[:5]
+        session.flush()
+        features_changed(session, session.get_one(Collection, campaign.collection_id))
+    refused = client.get(address)
+    assert (refused.status_code, refused.json()["code"]) == (409, "features_changed")
+    assert "have 5 columns now, and had 12 when" in refused.json()["detail"]
 
 
 def test_requests_that_make_no_sense(

@@ -1,5 +1,4 @@
-"""Alignments as leased work: turns, a killed worker, a worker that stops, features that are still
-being computed."""
+"""Alignments as leased work: turns, a killed worker, features that are still being computed."""
 
 from typing import Any
 from uuid import UUID
@@ -7,17 +6,16 @@ from uuid import UUID
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select, update
+from sqlalchemy import func, update
 
 from app.accounts.models import Account
-from app.alignments import learning
-from app.alignments.learning import requeue_lost_alignments, run_alignment
+from app.alignments import learning, stored
+from app.alignments.learning import requeue_lost_alignments
 from app.alignments.models import Alignment
 from app.alignments.service import ALIGN_TASK
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.errors import NoRoom
-from app.core.outbox import OutboxMessage
 from app.core.settings import get_settings
 from app.core.storage import list_objects
 from app.features.computing import run_feature_set
@@ -26,6 +24,7 @@ from tests.support.aligned_campaigns import (
     alignments_of,
     answered_campaign,
     clip_of,
+    learn_quickly,
     read,
     request,
     row_of,
@@ -37,8 +36,8 @@ from workers.turns import next_messages
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of one repeat, because these tests are about other things."""
-    monkeypatch.setattr(learning, "N_REPEATS", 1)
+    """Alignments of few fits, because these tests are about other things."""
+    learn_quickly(monkeypatch)
 
 
 @pytest.fixture
@@ -97,16 +96,6 @@ def test_a_worker_that_is_killed_each_time_fails(client: TestClient, campaign: C
     assert requested(client, campaign)["state"] == "queued"
 
 
-def test_a_worker_that_stops_gives_it_back(client: TestClient, campaign: Campaign) -> None:
-    alignment = requested(client, campaign)
-    run_alignment(UUID(alignment["id"]), lambda: True)
-    row = row_of(alignment["id"])
-    assert (row.state, row.attempts, row.key) == ("queued", 0, "")
-    with transaction() as session:
-        sent = select(func.count()).where(OutboxMessage.task == ALIGN_TASK)
-        assert session.scalar(sent) == 2
-
-
 def test_a_worker_that_lost_its_lease_writes_nothing(
     client: TestClient, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +111,25 @@ def test_a_worker_that_lost_its_lease_writes_nothing(
     run(alignment)
     row = row_of(alignment["id"])
     assert (row.state, row.key, row.figures, row.error) == ("running", "", None, None)
+    assert list_objects(f"features/{campaign.collection_id}/sets/{row.set_id}/alignments") == []
+
+
+def test_what_was_stored_under_a_lost_lease_is_removed(
+    client: TestClient, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alignment = requested(client, campaign)
+    store = stored.store
+
+    def slow(*args: Any) -> str:
+        sha256 = store(*args)
+        lose_worker()
+        claim(alignment["id"])
+        return sha256
+
+    monkeypatch.setattr(learning, "store", slow)
+    run(alignment)
+    row = row_of(alignment["id"])
+    assert (row.state, row.key) == ("running", "")
     assert list_objects(f"features/{campaign.collection_id}/sets/{row.set_id}/alignments") == []
 
 

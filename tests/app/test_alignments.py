@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from safetensors.numpy import load
 
 from app.accounts.models import Account
-from app.alignments import learning
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.storage import list_objects
@@ -28,6 +27,7 @@ from tests.support.aligned_campaigns import (
     campaign_of_two_sets,
     clip_of,
     exported,
+    learn_quickly,
     places,
     row_of,
     seen_in,
@@ -41,8 +41,8 @@ DOCS = Path(__file__).parents[2] / "docs/learned_alignment.md"
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of one repeat, for tests of other things."""
-    monkeypatch.setattr(learning, "N_REPEATS", 1)
+    """Alignments of few fits, because these tests are about other things."""
+    learn_quickly(monkeypatch)
 
 
 @pytest.fixture
@@ -89,6 +89,31 @@ def test_features_are_compared_and_place_new_images(client: TestClient, campaign
         for near in item["neighbours"][:3]
     ]
     assert float(np.mean(apart)) < 0.9
+
+
+def test_scores_of_the_campaign_follow_the_answers_that_count(
+    client: TestClient, campaign: Campaign, quick: None
+) -> None:
+    """Also if as many others count: annotators are left out, or answers rejected and replaced."""
+
+    def without(annotator: int) -> None:
+        client.post(f"/api/v1/campaigns/{campaign.id}/annotators/{annotator}/actions/leave_out")
+
+    def readmit(annotator: int) -> None:
+        client.post(f"/api/v1/campaigns/{campaign.id}/annotators/{annotator}/actions/restore")
+
+    without(0)
+    [clip] = aligned(client, campaign, "clip")
+    [noise] = aligned(client, campaign, "noise")
+    assert noise["figures"]["campaign"] == clip["figures"]["campaign"]
+    readmit(0)
+    without(1)
+    [other] = aligned(client, campaign, "noise")
+    assert (other["n_answers"], other["model_version"]) == (
+        clip["n_answers"],
+        clip["model_version"],
+    )
+    assert other["figures"]["campaign"] != clip["figures"]["campaign"]
 
 
 def test_the_export_is_loaded_without_likewise(

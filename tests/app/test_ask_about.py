@@ -12,10 +12,12 @@ from app.campaigns.choosing import run_choosing
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LostLease, NoRoom
+from app.core.settings import get_settings
 from app.features import computing, shards
 from app.features.computing import requeue_lost_sets
 from app.features.models import FeatureSet
 from app.features.reading import read_set
+from app.jobs import encoding
 from app.jobs.models import Job
 from app.jobs.service import CHOOSE, fail_job, requeue_lost_jobs
 from app.recruitment.models import Recruitment
@@ -215,6 +217,57 @@ def test_a_choice_continues_where_a_killed_worker_stopped(
     choose()
     assert encoder.n_encoded == N - stored.n_known
     assert len(asked_of(campaign)) == M
+
+
+def test_attempts_that_store_a_part_do_not_count(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A choice that takes longer than its time limit goes on, as long as it gets on."""
+    monkeypatch.setattr(shards, "MOST_ROWS", 8)
+    monkeypatch.setattr(computing, "BATCH", 4)
+    monkeypatch.setattr(encoding, "_REPORT_SECONDS", 0.0)
+    campaign = a_partial_campaign(owner)
+
+    def interrupted(dies_at: int) -> tuple[int, str]:
+        encode_by(monkeypatch, Encoder(dies_at=dies_at))
+        with pytest.raises(KeyboardInterrupt):
+            choose()
+        with transaction() as session:
+            session.execute(update(Job).values(lease_until=func.now()))
+            session.execute(update(FeatureSet).values(lease_until=func.now()))
+        with transaction() as session:
+            requeue_lost_jobs(session)
+            requeue_lost_sets(session)
+            job = session.scalars(select(Job)).one()
+            return job.attempts, job.state
+
+    most = get_settings().job_max_attempts
+    assert [interrupted(12) for _ in range(most + 1)] == [(1, "queued")] * (most + 1)
+    [stored] = computed_sets()
+    assert stored.n_known == 8 * (most + 1) < N
+    encode_by(monkeypatch, Encoder())
+    choose()
+    assert len(asked_of(campaign)) == M
+
+
+def test_attempts_that_store_nothing_are_limited(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "_REPORT_SECONDS", 0.0)
+    a_partial_campaign(owner)
+    for attempt in range(1, get_settings().job_max_attempts + 1):
+        encode_by(monkeypatch, Encoder(dies_at=0))
+        with pytest.raises(KeyboardInterrupt):
+            choose()
+        with transaction() as session:
+            session.execute(update(Job).values(lease_until=func.now()))
+            # As if the set had not been begun by the same worker.
+            session.execute(update(FeatureSet).values(state="queued", attempts=0))
+        with transaction() as session:
+            requeue_lost_jobs(session)
+            job = session.scalars(select(Job)).one()
+            assert job.attempts == attempt
+    assert job.state == "failed"
 
 
 def test_a_worker_does_not_wait_while_the_disk_is_full(

@@ -152,6 +152,30 @@ def test_a_worker_that_lost_its_lease_writes_nothing(
         assert len(session.scalars(select(FeatureShard)).all()) == 3
 
 
+def test_a_part_whose_lease_is_lost_while_it_is_stored_is_removed(
+    client: TestClient, collection: Collection, monkeypatch: pytest.MonkeyPatch, small_parts: None
+) -> None:
+    store, late = shards.store_shard, True
+
+    def slow(*args: Any) -> FeatureShard:
+        nonlocal late
+        shard = store(*args)
+        if late:
+            late = False
+            lose_worker()
+            run(set_id)
+        return shard
+
+    encode_by(monkeypatch, Encoder())
+    monkeypatch.setattr(computing, "store_shard", slow)
+    set_id = compute(client, collection.id, "grey").json()["id"]
+    run(set_id)
+    assert stored_set(set_id).state == "done"
+    with transaction() as session:
+        keys = session.scalars(select(FeatureShard.key)).all()
+    assert sorted(list_objects(f"features/{collection.id}/sets/{set_id}")) == sorted(keys)
+
+
 def test_a_set_that_kills_its_worker_again_and_again_fails_and_can_be_retried(
     client: TestClient, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +269,7 @@ def test_an_image_without_a_file_is_named(client: TestClient, collection: Collec
 
 def test_what_cannot_be_computed_is_refused(client: TestClient, collection: Collection) -> None:
     for source, message in (
-        ("mood", "There are no features named 'mood'; choose one of: appearance"),
+        ("mood", "There are no features named 'mood'; choose one of: objects, appearance"),
         ("features", "The features from the table are not computed from images"),
         ("custom", "This server has no custom feature function"),
     ):

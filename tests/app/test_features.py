@@ -209,7 +209,7 @@ def test_a_choice_that_this_server_does_not_offer_is_refused(
 ) -> None:
     for strategy, field in (("scdc", "features"), ("crowdster", "start_from")):
         for name in ("custom", "thoughts"):
-            with pytest.raises(InvalidInput, match="choose one of: appearance"):
+            with pytest.raises(InvalidInput, match="choose one of: objects, appearance"):
                 check_settings(get_strategy(strategy), {field: name})
     with pytest.raises(ValueError, match="This server has no custom feature function"):
         get_source("custom")

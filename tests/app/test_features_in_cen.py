@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from app.campaigns.models import Campaign
 from app.collections.models import Collection
 from app.core.database import transaction
 from app.core.errors import InvalidInput
-from app.features import encoder
+from app.features import computing, encoder, shards
 from app.jobs.models import Job
-from app.jobs.service import claim_job
+from app.jobs.service import claim_job, request_job
+from app.results import encoding
 from app.results.learn import run_learning_job
 from app.results.models import EmbeddedImage, Model
 from app.strategies import get_strategy
@@ -24,7 +26,8 @@ from app.strategies.base import check_settings, features_named, stored_settings
 from app.strategies.uncertainty import Uncertainty
 from testbed.builders import a_campaign, a_collection, reloaded
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.feature_sets import a_vector_table, uploaded
+from tests.app.test_computed_features import encode_by
+from tests.support.feature_sets import a_vector_table, root_of, uploaded
 
 N, SIZE, N_ANSWERS = 200, 10, 14
 
@@ -128,7 +131,7 @@ def test_features_that_the_collection_does_not_have_are_refused(
     client: TestClient, owner: Account, collection: Collection
 ) -> None:
     other = a_collection(owner, 20)
-    with pytest.raises(InvalidInput, match="no features named 'clip'; choose one of: appearance"):
+    with pytest.raises(InvalidInput, match="'clip'; choose one of: objects, appearance"):
         a_campaign(owner, other, settings={"features": "clip"})
     with pytest.raises(InvalidInput, match=r"no features named 'thoughts'.*clip"):
         a_campaign(owner, collection, settings={"features": "thoughts"})
@@ -172,3 +175,34 @@ def test_uncertainties_of_distances() -> None:
         broken = Uncertainty(wrong.astype(np.float32), some.by_features)
         with pytest.raises(ValueError, match="deviation"):
             Uncertainty.from_bytes(broken.to_bytes())
+
+
+def test_many_images_are_encoded_in_parts_whose_progress_is_shown(
+    client: TestClient, owner: Account, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "MANY", N)
+    monkeypatch.setattr(shards, "MOST_ROWS", 64)
+    seen = []
+
+    def looked_at() -> Any:
+        [campaign] = client.get("/api/v1/campaigns").json()["items"]
+        return client.get(f"/api/v1/campaigns/{campaign['id']}/progress").json()["looked_at"]
+
+    def encode(images: Sequence[np.ndarray]) -> np.ndarray:
+        seen.append(looked_at())
+        return np.array([image.mean(axis=(0, 1)) for image in images])
+
+    encode_by(monkeypatch, encode)
+    campaign = answered(client, owner, collection, "grey")
+    assert seen == [{"done": done, "images": N} for done in range(0, N, computing.BATCH)]
+    assert looked_at() is None
+    sets = {each["name"]: each for each in client.get(root_of(collection.id)).json()["items"]}
+    assert (sets["grey"]["state"], sets["grey"]["n_known"]) == ("done", N)
+    # The next training only reads them.
+    with transaction() as session:
+        job = request_job(session, campaign.id, N_ANSWERS)
+    with transaction() as session:
+        claimed = claim_job(session, job.id, "worker")
+    assert claimed is not None
+    run_learning_job(campaign.id, claimed.id, claimed.epoch)
+    assert len(seen) == -(-N // computing.BATCH)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from bench.harness.processes import in_processes
+from bench.harness.sections import section_of, with_section
 from bench.harness.store import RowFile, read_folder, read_parts, store_part
 from bench.harness.tables import spread, table
 
@@ -46,3 +47,13 @@ def test_a_table_leaves_out_what_was_not_measured() -> None:
     assert table(["a", "b"], [["1", spread([])]]) == ["| a | b |", "|---|---|", "| 1 |  |"]
     assert spread([0.25]) == "0.250"
     assert spread([1.0, 2.0], 1) == "1.5 ± 0.7"
+
+
+def test_a_section_replaces_its_own_text_alone() -> None:
+    text = with_section("# Report\n\nIntroduction.\n", "Speed", "Slow.")
+    text = with_section(text, "Size", "Small.")
+    assert text == "# Report\n\nIntroduction.\n\n## Speed\n\nSlow.\n\n## Size\n\nSmall.\n"
+    text = with_section(text, "Speed", "Fast.\n")
+    assert text == "# Report\n\nIntroduction.\n\n## Speed\n\nFast.\n\n## Size\n\nSmall.\n"
+    assert section_of(text, "Size") == "## Size\n\nSmall.\n"
+    assert section_of(text, "Weight") == ""

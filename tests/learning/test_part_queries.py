@@ -1,7 +1,11 @@
 """Grids about a part of a collection."""
 
+from math import comb
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from learning.asked import AskedGrids
 from learning.part_queries import PartOfCollection
@@ -89,3 +93,33 @@ def test_grids_of_other_images_count_only_where_they_show_the_part() -> None:
     part = a_part(begun)
     assert isinstance(part._asked, AskedGrids)
     assert part.part[np.flatnonzero(part._asked.views)].tolist() == [3]
+
+
+@settings(max_examples=40)
+@given(st.integers(3, 4), st.integers(0, 3), st.integers(1, 6), st.integers(0, 9999))
+def test_no_grid_is_shown_twice_while_there_are_others(
+    size: int, n_more: int, n: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    images = np.sort(rng.choice(N, size + n_more, replace=False))
+    begun = np.stack([rng.permutation(images)[:size] for _ in range(2)])
+    part = PartOfCollection(images, N, size, begun)
+    shown = rng.permutation(images)[:size][None]
+    part.note(shown)
+    elsewhere = np.stack([rng.permutation(N)[:size] for _ in range(n)])
+    rounds = [
+        begun,
+        shown,
+        part.random(n, rng),
+        part.least_shown(n, rng),
+        part.introducing(n, rng),
+        part.local(n, POINTS, 0.5, rng),
+        part.nearest(elsewhere, POINTS),
+    ]
+    grids = np.concatenate(rounds)
+    assert all(len(set(grid)) == size for grid in grids.tolist())
+    distinct = {tuple(sorted(grid)) for grid in grids.tolist()}
+    # Some of the grids that were given are the same.
+    asked = {tuple(sorted(grid)) for grid in np.concatenate(rounds[:2]).tolist()}
+    n_asked = len(grids) - 3
+    assert len(distinct) == min(comb(size + n_more, size), len(asked) + n_asked)

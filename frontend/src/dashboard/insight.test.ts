@@ -4,6 +4,7 @@ import {
   attributeName,
   confidenceText,
   decimal,
+  featuresText,
   findingOf,
   percent,
   preferenceText,
@@ -115,4 +116,22 @@ describe('rounds', () => {
     expect(roundSpread({ spread: alone })).toEqual(['2 about attribute 0: spread 1.1× on it']);
     expect(roundSpread(null)).toEqual([]);
   });
+});
+
+test('what features add is one sentence, or nothing', () => {
+  const used = { features: 'objects', features_used: true };
+  expect(featuresText({ ...used, n_placed: 1234 })).toBe(
+    '1,234 images nobody was asked about are placed by their features (objects).',
+  );
+  expect(featuresText({ ...used, n_placed: 1 })).toBe(
+    '1 image nobody was asked about is placed by its features (objects).',
+  );
+  expect(featuresText({ ...used, n_placed: 0 })).toBe(
+    'Features (objects) were used. All images are in answers.',
+  );
+  expect(featuresText({ features: 'objects', features_used: false, n_placed: 0 })).toBe(
+    'Features (objects) were not used: they did not predict held-out images better.',
+  );
+  expect(featuresText({ features: null })).toBe('');
+  expect(featuresText({})).toBe('');
 });

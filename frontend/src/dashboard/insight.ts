@@ -122,3 +122,20 @@ export function preferenceText(
     .map(({ attribute, share }) => `${percent(share)} ${attributeName(attribute)}`)
     .join(', ');
 }
+
+/** What features of images add to a model, as a sentence; empty for a model without them. */
+export function featuresText({
+  features,
+  features_used: used,
+  n_placed: placed,
+}: Pick<Insight, 'features' | 'features_used' | 'n_placed'>): string {
+  if (!features) return '';
+  if (!used) {
+    return `Features (${features}) were not used: they did not predict held-out images better.`;
+  }
+  const n = placed ?? 0;
+  if (n === 0) return `Features (${features}) were used. All images are in answers.`;
+  const images = n === 1 ? 'image' : 'images';
+  const are = n === 1 ? 'is placed by its' : 'are placed by their';
+  return `${n.toLocaleString('en')} ${images} nobody was asked about ${are} features (${features}).`;
+}

@@ -10,6 +10,22 @@ export function isActive({ state }: Alignment): boolean {
   return state === 'queued' || state === 'running';
 }
 
+/** New images with their places. features, version: by which, in the space of which model. */
+export interface Placed {
+  features: string;
+  version: number | undefined;
+  places: Place[];
+}
+
+function nothingPlaced(): Placed {
+  return { features: '', version: undefined, places: [] };
+}
+
+export function placedText({ features, places }: Placed): string {
+  const images = places.length === 1 ? 'image' : 'images';
+  return places.length > 0 ? `Placed ${places.length} ${images} by ${features}.` : '';
+}
+
 export class Alignments {
   items = $state.raw<Alignment[]>([]);
   others = $state.raw<Alignable[]>([]);
@@ -17,6 +33,8 @@ export class Alignments {
   reason = $state<string | null>(null);
   nImages = $state(0);
   loaded = $state(false);
+  /** What was placed last. */
+  placed = $state.raw<Placed>(nothingPlaced());
   readonly reading = new RequestState();
   readonly request = new RequestState();
 
@@ -48,6 +66,14 @@ export class Alignments {
   async align(features: string[]): Promise<void> {
     await this.request.run(() => reply(this.api.POST('/alignments', { body: { features } })));
     await this.read();
+  }
+
+  /** Place images by an alignment. Empties `placed` with the reason in the request if that fails. */
+  async find(request: RequestState, used: Alignment, images: File[]): Promise<void> {
+    const places = await this.place(request, used.id, images);
+    this.placed = places
+      ? { features: used.features, version: used.model_version ?? undefined, places }
+      : nothingPlaced();
   }
 
   /** Places of new images, or undefined with the reason in the request. */

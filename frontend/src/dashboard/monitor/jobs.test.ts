@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Job } from '../../api/types';
-import { endOf, kindOf, stateOf, versionOf } from './jobs';
+import { endOf, kindOf, lookedAtText, stateOf, versionOf } from './jobs';
 
 const job = (changes: Partial<Job>): Job => ({
   id: '0192',
@@ -51,4 +51,10 @@ describe('jobs', () => {
     expect(new Set(versions).size).toBe(5);
     expect(versionOf(job({ progress: 0.5 }))).toBe(versionOf(job({})));
   });
+});
+
+it('says how many images a job has looked at', () => {
+  expect(lookedAtText({ done: 1200, images: 20_000 })).toBe(
+    'Looking at the images: 1,200 of 20,000.',
+  );
 });

@@ -1,5 +1,5 @@
 /** Words for background jobs: trainings and dry runs. */
-import type { Job } from '../../api/types';
+import type { Job, Progress } from '../../api/types';
 
 const KINDS: Record<string, string> = {
   learn: 'Training',
@@ -34,4 +34,10 @@ export function endOf(job: Job): string {
 /** Changes when the list of jobs does. */
 export function versionOf(newest: Job | null): string {
   return newest === null ? '' : `${newest.id} ${newest.state} ${newest.attempts}`;
+}
+
+/** How far a job is that computes features of many images. */
+export function lookedAtText({ done, images }: NonNullable<Progress['looked_at']>): string {
+  const count = (number: number) => number.toLocaleString('en');
+  return `Looking at the images: ${count(done)} of ${count(images)}.`;
 }
