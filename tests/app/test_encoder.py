@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.core.settings import Settings, get_settings
+from app.features import encoder
 from app.features.encoder import encoder_version, load_encoder, object_features, weights_file
 from app.features.sources import check_source, get_source, source_names
 from learning.encoder_files import FILE_NAME, packaged_file
@@ -27,6 +28,8 @@ def new_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     prefix = tmp_path / "prefix"
     prefix.mkdir()
     monkeypatch.setattr(sys, "prefix", str(prefix))
+    # A process loads them once, perhaps in a test before this one.
+    encoder._loaded.cache_clear()
     return prefix
 
 
