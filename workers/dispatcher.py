@@ -38,6 +38,7 @@ from app.jobs.queues import LEARNING_GPU, gpu_strategies
 from app.jobs.service import requeue_lost_jobs
 from app.operations.clock import shorten_waits
 from app.operations.violations import forget_old_violations
+from app.recruitment.paid_work import take_back_paid_work
 from app.recruitment.people import forget_old
 from app.webhooks.delivery import forget_old_deliveries
 from workers.celery_app import celery
@@ -133,6 +134,7 @@ SWEEPS: dict[float, tuple[Callable[[], object], ...]] = {
         partial(_in_transaction, forget_old_replies),
         partial(_in_transaction, forget_old_deliveries),
         partial(_in_transaction, request_removal),
+        take_back_paid_work,
     ),
     CLOCK_SECONDS: (partial(_in_transaction, shorten_waits), _warn_of_unserved_trainings),
     RETENTION_SECONDS: (

@@ -86,7 +86,7 @@ def lease_next_grid(session: Session, who: AnnotatorSession) -> Handout:
     begun = live if live is not None and live.draft else _revived(session, who, held.begun)
     if begun is not None:
         return Handout("leased", begun, session.get_one(Grid, begun.grid_id))
-    if who.annotator.stopped_at is not None or who.campaign.state == "finished":
+    if who.gets_no_more or who.campaign.state == "finished":
         return _ended(session, who)
     if who.assignment.n_answered >= grids_of(who.assignment):
         return _ended(session, who)
@@ -110,8 +110,8 @@ def lease_at_once(session: Session, who: AnnotatorSession, *, has_leases: bool) 
     The caller must hold the assignment's row lock. Campaigns with checks have none, so that what
     comes at once tells nothing about a grid.
     """
-    assignment, annotator = who.assignment, who.annotator
-    if who.campaign.state != "running" or annotator.stopped_at is not None:
+    assignment = who.assignment
+    if who.campaign.state != "running" or who.gets_no_more:
         return None
     if assignment.state != "open" or assignment.n_answered >= grids_of(assignment):
         return None
@@ -138,7 +138,7 @@ def lease_ahead(session: Session, who: AnnotatorSession) -> Handout:
     if held.ahead is not None:
         return Handout("leased", held.ahead, session.get_one(Grid, held.ahead.grid_id))
     is_last = who.assignment.n_answered + 1 >= grids_of(who.assignment)
-    is_working = who.campaign.state == "running" and who.annotator.stopped_at is None
+    is_working = who.campaign.state == "running" and not who.gets_no_more
     if is_last or not is_working or held.live is None:
         return Handout("wait", retry_after_seconds=WAIT_SECONDS)
     n_leased = count_live_leases(session, who.campaign)
@@ -292,7 +292,8 @@ def save_draft(
         )
     lease.draft, lease.draft_version = draft, max(version, lease.draft_version)
     is_live = lease.lease_expires_at > datetime.now(UTC)
-    if who.fills_no_place:
+    if who.fills_no_place or who.assignment.state == "returned":
+        # Others have been given the grid.
         return lease
     if is_live or grid.role != "ask" or grid.n_answers + live_leases(session, grid) < grid.wanted:
         lease.lease_expires_at = lease_end()

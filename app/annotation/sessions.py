@@ -82,6 +82,11 @@ class AnnotatorSession:
         is_left_out = self.annotator.asked_again_at is not None
         return is_left_out or self.assignment.left_out_at is not None
 
+    @property
+    def gets_no_more(self) -> bool:
+        """Whether no more grids are assigned. Work that was begun may still be finished."""
+        return self.annotator.stopped_at is not None or self.fills_no_place
+
 
 def person_key(campaign_id: UUID, channel: str, key: str) -> str:
     """Return the keyed hash of an annotator's identity. It is the same for the same person in the

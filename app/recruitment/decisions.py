@@ -14,7 +14,6 @@ from app.annotation.asking_again import (
     Price,
     ask_again_for_assignment,
     price_of,
-    take_back_assignment,
 )
 from app.annotation.models import Answer, Assignment
 from app.campaigns.models import Campaign
@@ -51,8 +50,9 @@ def get_submission(
 def approve(
     session: Session, account: Account, campaign_id: UUID, submission_id: UUID, message: str
 ) -> Payment:
-    """Pay the reward of submitted work. If the work was rejected, this reverses the rejection: its
-    answers are learned from again, and places that nobody has claimed since are not asked again.
+    """Pay the reward of submitted work. If the work was rejected, this reverses the rejection: once
+    it is paid, its answers are learned from again, and places that nobody has claimed since are not
+    asked again (app/recruitment/paid_work.py).
 
     Raises Conflict if there is nothing to pay or not enough money.
     """
@@ -68,9 +68,6 @@ def approve(
         payment = ledger.release(session, payment.id)
     if payment.state == "held":
         raise ledger.OverLimit(ledger.OVER_LIMIT)
-    if assignment is not None:
-        campaign = session.get_one(Campaign, recruitment.campaign_id)
-        take_back_assignment(session, campaign, assignment)
     _note(session, account, recruitment, "approved", row, reason=text)
     return payment
 

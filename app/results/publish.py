@@ -146,7 +146,11 @@ def _move_on(
         if not campaign.n_reopened:
             end_campaign(session, campaign)
         return
-    if not campaign.n_reopened and _is_enough(campaign, trained, is_outdated):
+    if _is_enough(campaign, trained, is_outdated):
+        if campaign.n_reopened:
+            # Only the places that somebody has agreed to pay for again are asked before the end.
+            campaign.reopened_only = True
+            return
         end_campaign(session, campaign)
         if campaign.n_finished > trained.n_answers:
             # Answers that arrived while the model was fitted were paid for, too.

@@ -30,6 +30,10 @@ CHECKS = {
 # The places that are still open get their answers back.
 WITHDRAW = (
     """
+    CREATE TEMPORARY TABLE asked_again ON COMMIT DROP AS
+    SELECT id FROM campaign WHERE n_reopened > 0 AND state IN ('running', 'paused')
+    """,
+    """
     UPDATE answer SET state = 'submitted' FROM grid
     WHERE grid.id = answer.grid_id AND grid.n_reopened > 0
     AND answer.reopened_at IS NOT NULL AND answer.state = 'surplus'
@@ -50,6 +54,33 @@ WITHDRAW = (
     """
     UPDATE campaign SET state = 'finished', finished_at = now(), reopened_only = false
     WHERE reopened_only
+    """,
+    # Nobody will answer a round that is full now, so nothing else would lead to the next one.
+    """
+    UPDATE round SET state = 'closed', closed_at = now()
+    WHERE state = 'open' AND n_answers >= n_wanted AND campaign_id IN (SELECT id FROM asked_again)
+    """,
+    """
+    UPDATE round SET state = 'open' WHERE id IN (
+        SELECT DISTINCT ON (campaign_id) id FROM round
+        WHERE state = 'ready' AND campaign_id IN (SELECT id FROM asked_again)
+        ORDER BY campaign_id, number
+    ) AND NOT EXISTS (
+        SELECT 1 FROM round other WHERE other.campaign_id = round.campaign_id
+        AND other.state = 'open'
+    )
+    """,
+    # Where a model is to come, it makes the next round or ends the campaign. Others can be
+    # reopened, which requests one.
+    """
+    UPDATE campaign SET state = 'finished', finished_at = now()
+    WHERE id IN (SELECT id FROM asked_again) AND state IN ('running', 'paused')
+    AND NOT EXISTS (
+        SELECT 1 FROM round WHERE campaign_id = campaign.id AND state IN ('open', 'ready')
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM job WHERE campaign_id = campaign.id AND state IN ('queued', 'running')
+    )
     """,
 )
 

@@ -237,6 +237,24 @@ def test_rounds_that_were_full_are_asked_again_while_the_next_goes_on(
     assert not broken_invariants(CHECKED)
 
 
+def test_a_campaign_that_is_good_enough_asks_for_lost_places_only(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign_of(owner, budget=9, rounds=3)
+    answer(client, campaign, SPAMMER, 3)
+    learned(campaign, 1)
+    decide(client, campaign, "leave_out")
+    learned(campaign, 1, enough=True)
+    assert counts(campaign) == ("running", 0, 3, 3)
+    answer(client, campaign, OTHER, 3)
+    assert [replaced is not None for *_, replaced in marks()].count(True) == 3
+    # Nothing else was agreed to.
+    assert status(client, a_session(client, campaign, HONEST)) != "leased"
+    learned(campaign, 1)
+    assert counts(campaign) == ("finished", 3, 3, 0)
+    assert not broken_invariants(CHECKED)
+
+
 def test_the_last_model_waits_for_what_is_asked_again(client: TestClient, owner: Account) -> None:
     campaign = a_campaign_of(owner, budget=4, rounds=1)
     answer(client, campaign, SPAMMER, 2)

@@ -18,7 +18,8 @@ from app.campaigns.models import Grid
 from app.core.database import transaction
 from app.core.errors import InvalidInput
 from app.recruitment import decisions
-from app.recruitment.models import Posting, Submission
+from app.recruitment.models import Posting, Recruitment, Submission
+from app.recruitment.paid_work import take_back_paid_work
 from app.recruitment.settling import settle
 from app.results.dataset import load_learning_data
 from emulators.mturk.server import Emulator, running
@@ -169,12 +170,67 @@ def test_rejected_work_is_asked_again_until_it_is_paid_after_all(
     do_all_due()
     look()
     assert client.post(f"{address}/approve", json={"reason": "Sorry."}).status_code == 200
+    # Nothing is used before it is paid.
+    assert take_back_paid_work() == 0
+    assert counts(campaign) == ("running", 1, GRIDS, GRIDS - 1)
+    do_all_due()
+    look()
+    assert take_back_paid_work() == 1
+    assert take_back_paid_work() == 0
     # One place was filled in the meantime. All of the work is learned from again.
     assert counts(campaign) == ("running", 2, 1, 0)
     with transaction() as session:
         (data,) = load_learning_data(session, reloaded(campaign.id)).rounds
         assert len(data.images) == 3
     assert not broken_invariants(CHECKED)
+
+
+def test_rejected_work_that_the_platform_pays_is_taken_back(
+    client: TestClient, turk: Emulator
+) -> None:
+    owner = an_account()
+    campaign = a_paying_campaign(owner)
+    recruitment = opened(owner, campaign, settings={"approve": "review"})
+    person = recruit(client, turk)
+    person.enter()
+    person.answer(GRIDS)
+    person.announce_and_submit()
+    look()
+    with transaction() as session:
+        row = session.scalars(select(Submission)).one()
+        decisions.reject(session, owner, campaign.id, row.id, "", "Random.")
+    assert counts(campaign) == ("running", 0, GRIDS, GRIDS)
+    with transaction() as session:
+        # The rejection came too late, or was reversed there.
+        row = session.scalars(select(Submission)).one()
+        row.state = "approved"
+        settle(session, session.get_one(Recruitment, recruitment.id), row)
+    assert take_back_paid_work() == 1
+    assert counts(campaign) == ("running", GRIDS, 0, 0)
+    assert not broken_invariants(CHECKED)
+
+
+def test_nobody_works_on_after_a_rejection(client: TestClient, turk: Emulator) -> None:
+    """They would not be paid, and their leases would keep grids from others."""
+    owner = an_account()
+    campaign = a_paying_campaign(owner)
+    opened(owner, campaign, settings={"approve": "review"})
+    person = recruit(client, turk)
+    person.enter()
+    assert person.answer(1)["status"] == "leased"
+    person.submit()
+    look()
+    with transaction() as session:
+        row = session.scalars(select(Submission)).one()
+        assert row.flag == "incomplete"
+        decisions.reject(session, owner, campaign.id, row.id, "", "One grid of three.")
+    assert person.ask("POST", "/leases").json()["status"] == "done"
+    assert (
+        client.post("/api/v1/annotate/leases", headers=a_session(client, campaign, OTHER)).json()[
+            "status"
+        ]
+        == "leased"
+    )
 
 
 def test_work_may_be_rejected_without_asking_again(client: TestClient, turk: Emulator) -> None:

@@ -42,7 +42,7 @@ def local_grids(n: int, first: int = 0) -> NextGrids:
     return NextGrids.of_purpose(np.arange(6)[None, :] + first + np.arange(n)[:, None], "local")
 
 
-def learned(campaign: Campaign, n_full: int, *batches: Batch) -> None:
+def learned(campaign: Campaign, n_full: int, *batches: Batch, enough: bool = False) -> None:
     """What a worker does with the job that waits."""
     with transaction() as session:
         job_id = session.scalars(select(Job.id).where(Job.state == "queued")).one()
@@ -58,6 +58,8 @@ def learned(campaign: Campaign, n_full: int, *batches: Batch) -> None:
         n_full=n_full,
         batches=list(batches),
         n_answers=n_full,
+        enough=enough,
+        settings=reloaded(campaign.id).settings,
     )
     with transaction() as session:
         publish_model(session, campaign.id, job_id, job.epoch, model)

@@ -21,7 +21,7 @@ from testbed.builders import (
     sign_in,
 )
 from testbed.invariants import broken_invariants
-from tests.app.test_annotation import a_session
+from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_asking_again import CHECKED, decide
 from tests.app.test_asking_again import answer as answer_grids
 from tests.app.test_rounds import learned
@@ -201,6 +201,34 @@ def test_0031_gives_places_that_are_asked_again_their_answers_back(
     assert query(url, "SELECT count(*) FROM annotator WHERE left_out_at IS NOT NULL") == [(1,)]
     decide(client, campaign, "leave_out")
     assert query(url, totals) == [("running", 1, 4)]
+
+
+def test_0031_leaves_no_campaign_that_nothing_moves_on(
+    client: TestClient, environment: dict[str, str]
+) -> None:
+    url = environment["DATABASE_URL"]
+    owner = an_account()
+    sign_in(client, owner)
+    campaign = a_campaign(owner, budget=6, rounds=2)
+    answer_grids(client, campaign, "annotator-000001", 1)
+    answer_grids(client, campaign, "annotator-000002", 1)
+    honest = a_session(client, campaign, "annotator-000002")
+    last = a_lease(client, honest)
+    decide(client, campaign, "leave_out")
+    # All of the first round's grids but the one that is asked again are answered.
+    submit(client, honest, last)
+    states = "SELECT state, n_answers, n_wanted FROM round ORDER BY number"
+    assert query(url, states)[0] == ("open", 2, 3)
+    migrate(url, "downgrade", "0030")
+    assert query(url, states)[0] == ("closed", 3, 3)
+    [(campaign_state,)] = query(url, "SELECT state FROM campaign")
+    rounds = [state for state, *_ in query(url, states)]
+    assert (
+        campaign_state == "finished"
+        or "open" in rounds
+        or query(url, "SELECT 1 FROM job WHERE state IN ('queued', 'running')")
+    )
+    migrate(url, "upgrade", "head")
 
 
 def test_0032_marks_the_demo_that_came_first(environment: dict[str, str]) -> None:

@@ -13,9 +13,9 @@ it('says what asking again costs', () => {
 
 it('says that a finished campaign runs again, and for what', () => {
   const text = askAgainText({ ...price, reopens: true, open: 5 });
-  expect(text).toContain('So will 5 answers that nobody has given again yet.');
+  expect(text).toContain('5 answers of others are still to be asked again, too.');
   expect(text).toContain('It runs again for these answers only.');
-  expect(askAgainText({ ...price, reopens: true })).not.toContain('So will');
+  expect(askAgainText({ ...price, reopens: true })).not.toContain('of others');
 });
 
 it('counts what was asked again', () => {

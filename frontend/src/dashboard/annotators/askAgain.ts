@@ -16,7 +16,7 @@ export function askAgainText(price: AskAgain): string {
   const asked = `${answers(price.answers)} will be asked again${cost}.`;
   if (!price.reopens) return asked;
   const earlier =
-    price.open > 0 ? ` So will ${answers(price.open)} that nobody has given again yet.` : '';
+    price.open > 0 ? ` ${answers(price.open)} of others are still to be asked again, too.` : '';
   return `${asked}${earlier} The campaign has finished. It runs again for these answers only.`;
 }
 
@@ -27,3 +27,10 @@ export function askedAgainText(n: number, open: number): string {
     ? `${answers(n)} asked again, ${open.toLocaleString('en')} still open`
     : `${answers(n)} asked again`;
 }
+
+/** What rejecting does to the answers, with and without asking again. */
+export const OF_REJECTED = {
+  note: 'The rejected answers are left out of learning.',
+  otherwise:
+    'Nobody is asked again. The rejected answers stay in learning and count toward the budget, although they are not paid.',
+};
