@@ -73,7 +73,7 @@ class Score:
     `seconds` is the median time of an answer."""
 
     annotator: Annotator
-    is_simulated: bool
+    simulated: bool
     n_answers: int
     gold: Evidence | None
     repeat: Evidence | None
@@ -210,7 +210,7 @@ def _score(
     by_checks = verdict(checks, tally.n_answers, tally.n_flat, needed)
     return Score(
         annotator=annotator,
-        is_simulated=is_simulated,
+        simulated=is_simulated,
         n_answers=tally.n_answers,
         gold=tally.gold.evidence(),
         repeat=tally.repeat.evidence(),

@@ -76,7 +76,7 @@ class AnnotatorScore(BaseModel):
         person = score.annotator
         return cls(
             annotator=person.position,
-            simulated=score.is_simulated,
+            simulated=score.simulated,
             n_answers=score.n_answers,
             gold=EvidenceOut.of(score.gold),
             repeat=EvidenceOut.of(score.repeat),

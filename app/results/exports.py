@@ -246,4 +246,4 @@ def quality_csv(session: Session, campaign: Campaign) -> Iterator[bytes]:
         head = [score.annotator.position, score.n_answers, score.verdict]
         tail = [score.n_one_group, score.seconds, score.hasty]
         dates = (at.isoformat() if at else "" for at in times)
-        yield csv_line([*head, *cells, *tail, *dates, score.is_simulated]).encode()
+        yield csv_line([*head, *cells, *tail, *dates, score.simulated]).encode()

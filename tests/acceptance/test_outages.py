@@ -50,7 +50,7 @@ import logging, sys
 from uuid import UUID
 from workers.trainer import main
 logging.basicConfig(level=logging.INFO)
-main(UUID(sys.argv[1]), UUID(sys.argv[2]), int(sys.argv[3]))
+main(UUID(sys.argv[1]), int(sys.argv[2]))
 """
 QUICK = {"LIKEWISE_JOB_LEASE_SECONDS": "4", "LIKEWISE_REDISPATCH_SECONDS": "3"}
 
@@ -180,11 +180,11 @@ def test_a_training_that_begins_while_postgresql_is_away_waits_for_it(
     values = settings_over(own_servers, url, tmp_path)
     with used_here(values):
         job = a_claimed_job()
-        campaign, number, epoch = str(job.campaign_id), str(job.id), str(job.epoch)
+        number, epoch = str(job.id), str(job.epoch)
         stop_at_once(own_servers)
         try:
             trainer = subprocess.Popen(
-                [sys.executable, "-c", TRAINER, campaign, number, epoch],
+                [sys.executable, "-c", TRAINER, number, epoch],
                 cwd=ROOT,
                 env={**os.environ, **values},
                 stderr=subprocess.PIPE,
