@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from learning.groupings import from_answers
 from testbed.builders import an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT, POOLED, a_campaign_with_model
+from tests.support.parquet import typed
 
 # Of the three answers that `answered` collects: attributes 0 and 2 are in use.
 PROBABILITY = np.array([[0.83, 0.0, 0.05], [0.1, 0.0, 0.7], [0.2, 0.0, 0.2]])
@@ -80,12 +80,7 @@ def exported(client: TestClient, campaign: Campaign) -> list[tuple[Any, Any]]:
     base = f"/api/v1/campaigns/{campaign.id}/export"
     records = [json.loads(line) for line in client.get(f"{base}/answers.jsonl").text.splitlines()]
     table = pq.read_table(io.BytesIO(client.get(f"{base}/answers.parquet").content))
-    times = [datetime.fromisoformat(record["submitted_at"]) for record in records]
-    assert table["submitted_at"].to_pylist() == times
-    assert table.drop(["submitted_at"]).to_pylist() == [
-        {name: value for name, value in record.items() if name != "submitted_at"}
-        for record in records
-    ]
+    assert table.to_pylist() == [typed(record) for record in records]
     by_answer: dict[str, set[tuple[str, str]]] = {}
     for row in csv.DictReader(io.StringIO(client.get(f"{base}/answers.csv").text)):
         pair = (row["attribute"], row["attribute_probability"])

@@ -23,6 +23,7 @@ from testbed.builders import a_campaign, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT
 from tests.app.test_security_headers import check_type
+from tests.support.parquet import typed
 
 EVIL = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "\0x"]
 
@@ -147,7 +148,7 @@ def test_answers_come_as_parquet_too(client: TestClient) -> None:
     base = f"/api/v1/campaigns/{campaign.id}/export"
     table = pq.read_table(io.BytesIO(client.get(f"{base}/answers.parquet").content))
     lines = client.get(f"{base}/answers.jsonl").text.splitlines()
-    assert table.to_pylist() == [json.loads(line) for line in lines]
+    assert table.to_pylist() == [typed(json.loads(line)) for line in lines]
 
 
 def test_models_come_in_the_shapes_of_other_programs(client: TestClient) -> None:
