@@ -14,6 +14,7 @@ from app.annotation.asking_again import take_back_assignment
 from app.annotation.models import Assignment
 from app.campaigns.locks import locked_campaign
 from app.core.database import locked, transaction
+from app.core.sweeps import is_passing
 from app.recruitment.models import Payment
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,9 @@ def take_back_paid_work() -> int:
         try:
             _take_back(campaign_id, assignment_id)
             taken_back += 1
-        except Exception:
+        except Exception as error:
+            if is_passing(error):
+                raise
             logger.exception("work %s was paid and could not be taken back", assignment_id)
     return taken_back
 
