@@ -206,11 +206,10 @@ class Supervisor:
     def _stop(self) -> None:
         self.stopping = True
         say("likewise", "stopping")
-        if self.n_web > 1:
-            # At the same time, before they are waited for in turn.
-            for child in self.children:
-                if child.name in web_processes.names(self.n_web):
-                    child.ask_to_stop()
+        # At the same time, before they are waited for in turn; Valkey last, as they use it.
+        for child in self.children:
+            if child.name != "redis":
+                child.ask_to_stop()
         for child in reversed(self.children):
             child.stop(seconds=8.0)
         if self.postgres is not None:

@@ -89,13 +89,15 @@ def posting_of_arrival(session: Session, recruitment: Recruitment, arrival: Arri
     for what, value in vars(arrival).items():
         if not ID.match(value):
             raise refused(recruitment, arrival, f"the {what} ID is malformed", "malformed_entry")
-    posting = session.scalar(
-        select(Posting).where(
-            Posting.recruitment_id == recruitment.id, Posting.external_id == arrival.posting
-        )
+    named = select(Posting).where(
+        Posting.recruitment_id == recruitment.id, Posting.external_id == arrival.posting
     )
+    posting = session.scalar(named)
     if posting is None:
         _require_none_on_its_way(session, recruitment)
+        # Its id may have come between these two queries.
+        posting = session.scalar(named)
+    if posting is None:
         raise refused(recruitment, arrival, "it belongs to another task", "unknown_posting")
     elsewhere = session.scalar(
         select(Assignment.id).where(

@@ -1,16 +1,18 @@
 """From a planned recruitment to paid people, against the Prolific emulator, in process."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select, update
+from sqlalchemy import event, func, select, update
 
 from app.accounts.models import Account
 from app.annotation.models import Annotator, Assignment
 from app.campaigns.models import Campaign
-from app.core.database import transaction
+from app.core.database import get_engine, transaction
+from app.recruitment.models import ChannelCall, Posting
 from emulators.prolific.server import Emulator
 from testbed.builders import an_account, sign_in
 from testbed.recruits import differences, do_all_due, look, payments
@@ -93,6 +95,46 @@ def test_who_comes_is_asked_of_prolific(
         for table in (Annotator, Assignment):
             assert session.scalar(select(func.count()).select_from(table)) == 0
     assert person.enter().status_code == 201
+
+
+def set_call(state: str, study: str | None) -> None:
+    with transaction() as session:
+        session.execute(update(ChannelCall).values(state=state, attempts=1))
+        session.execute(update(Posting).values(external_id=study))
+
+
+@pytest.mark.parametrize("at_the_same_moment", [False, True])
+def test_who_comes_before_the_study_is_known_here_is_not_refused(
+    client: TestClient,
+    prolific: Emulator,
+    owner: Account,
+    campaign: Campaign,
+    at_the_same_moment: bool,
+) -> None:
+    """Also when it becomes known while the person's address is looked at."""
+    opened(prolific, owner, campaign)
+    person = Participant(client, prolific)
+    [study] = prolific.state.studies
+    set_call("running", None)
+    looks: list[str] = []
+
+    def note(_c: Any, _k: Any, statement: str, *_: Any) -> None:
+        if "FROM posting" in statement and "external_id = " in statement:
+            looks.append(statement)
+            if len(looks) == 1 and at_the_same_moment:
+                set_call("done", study)
+
+    event.listen(get_engine(), "after_cursor_execute", note)
+    try:
+        reply = person.enter()
+    finally:
+        event.remove(get_engine(), "after_cursor_execute", note)
+    assert looks
+    if not at_the_same_moment:
+        assert (reply.status_code, reply.json()["code"]) == (503, "not_yet")
+        set_call("done", study)
+        reply = person.enter()
+    assert reply.status_code == 201
 
 
 def test_without_consent_nobody_is_paid_and_wrong_codes_are_looked_at(

@@ -120,7 +120,7 @@ class Up:
     def stop(self, number: int = signal.SIGINT) -> int:
         """Ctrl-C, or another signal; returns the exit code."""
         self.process.send_signal(number)
-        code = self.process.wait(20)
+        code = self.process.wait(90)
         self.reader.join(5)
         return code
 
