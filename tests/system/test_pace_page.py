@@ -36,7 +36,7 @@ SIZES: list[dict[str, Any]] = [
 ]
 AT_ONCE = {"show_instructions": False, "descriptions": "none"}
 SENT = Answer.state == "submitted"
-QUICK = {**AT_ONCE, "quick_pause": 0.3}
+QUICK = {**AT_ONCE, "quick_pause": 10}
 
 
 def size_of(options: dict[str, Any]) -> str:
