@@ -28,6 +28,7 @@ ALONE = (
     "bench.wide_tables",
     "bench.bonuses",
     "bench.load",
+    "bench.requester_pages",
 )
 
 
