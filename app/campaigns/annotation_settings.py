@@ -19,7 +19,7 @@ from app.campaigns.translations import (
     Translations,
     check_languages,
 )
-from app.core.fields import checked_fields, labels
+from app.core.fields import SHARE, checked_fields, labels
 from app.core.languages import NAMES, titles
 
 Measure = Literal["warn", "stop", "leave_out"]
@@ -158,6 +158,7 @@ class AnnotationSettings(BaseModel):
         le=1,
         title="Agreement needed to pass practice",
         description="Below this, the annotator sees the known answer and tries again once.",
+        json_schema_extra=SHARE,
     )
     gold_share: float = Field(
         default=0.0,
@@ -166,6 +167,7 @@ class AnnotationSettings(BaseModel):
         title="Share of gold grids",
         description="Grids whose answer is known, as a share of each annotator's grids. They come "
         "on top of the budget.",
+        json_schema_extra=SHARE,
     )
     repeat_share: float = Field(
         default=0.0,
@@ -174,6 +176,7 @@ class AnnotationSettings(BaseModel):
         title="Share of repeats",
         description="Earlier grids shown again with different places and colours. They come on "
         "top of the budget.",
+        json_schema_extra=SHARE,
     )
     most_skips: int = Field(
         default=0,

@@ -20,6 +20,7 @@ from app.kinds import kind_of
 from app.kinds.known import BadKnownAnswers, KnownAnswer, check_sizes, read_table
 
 PRACTICE_SIZE = 12
+KNOWN_SETTINGS = ("annotation.known_value", "annotation.known_attribute")
 
 
 def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str, list[int]]:
@@ -44,7 +45,9 @@ def require_known(session: Session, campaign: Campaign) -> None:
         try:
             _from_values(campaign, values, campaign.grid_size, 0)
         except BadKnownAnswers as error:
-            raise BadKnownAnswers(f"{settings.known_attribute!r}: {error}") from error
+            raise BadKnownAnswers(
+                f"{settings.known_attribute!r}: {error}", fields=KNOWN_SETTINGS
+            ) from error
     elif settings.practice or settings.gold_share:
         usable = or_(Grid.role == "practice", and_(Grid.role == "gold", ~hooks.handed_out()))
         n_usable = session.scalar(
@@ -54,7 +57,8 @@ def require_known(session: Session, campaign: Campaign) -> None:
         if not n_usable or n_usable < needed:
             raise BadKnownAnswers(
                 "Practice and gold grids need known answers. Choose a collection attribute, or "
-                f"add a list of at least {needed} known answers that nobody has seen yet."
+                f"add a list of at least {needed} known answers that nobody has seen yet.",
+                fields=["annotation.practice", "annotation.gold_share"],
             )
 
 

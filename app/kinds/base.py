@@ -113,6 +113,7 @@ class Kind(ABC):
                 f"A grid of a campaign of kind {self.name} has {self.smallest_grid} to "
                 f"{self.largest_grid} images, not {size}.",
                 code="bad_grid_size",
+                fields=["grid_size"],
             )
 
     def problem_of(self, groups: Groups) -> str | None:

@@ -9,10 +9,11 @@ export function amount(cents: number, currency: string): string {
   }
 }
 
-/** Cents of what was typed; null while it is no amount. */
+/** Cents of what was typed; null while it is no amount, or has parts of a cent. */
 export function centsOf(text: string): number | null {
-  const value = Number(text.replace(',', '.').trim() || '0');
-  return Number.isFinite(value) && value >= 0 ? Math.round(value * 100) : null;
+  const value = 100 * Number(text.replace(',', '.').trim() || '0');
+  const cents = Math.round(value);
+  return Number.isFinite(value) && value >= 0 && Math.abs(value - cents) < 1e-4 ? cents : null;
 }
 
 export function duration(minutes: number): string {
