@@ -14,6 +14,7 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
+from app.campaigns.known import frequent_values
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
@@ -140,6 +141,7 @@ def _page(
 ) -> Response:
     """Return the page. problems: what is wrong with each setting that was not saved."""
     collection = session.get_one(Collection, campaign.collection_id)
+    attributes = attribute_names(session, collection)
     listed = select(func.count()).where(
         Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
     )
@@ -149,8 +151,10 @@ def _page(
         "problems": problems or {},
         "values": {**AnnotationSettings().model_dump(), **campaign.annotation, **values},
         "fields": _fields(),
-        "needs_known_value": kind_of(campaign).needs_known_value,
-        "attributes": attribute_names(session, collection),
+        "attributes": attributes,
+        "known_values": frequent_values(session, campaign, attributes)
+        if kind_of(campaign).needs_known_value
+        else {},
         "n_known": session.scalar(listed) or 0,
         "own_texts": _own_texts(campaign),
         "asked_in": _asked_in(campaign),

@@ -117,15 +117,14 @@ class AnnotationSettings(BaseModel):
         default="",
         max_length=200,
         title="Known answers from attribute",
-        description="Images with the same value of this collection attribute belong together for "
-        "everyone. Practice and gold grids are made from it.",
+        description="Practice and gold grids are made from this attribute of the collection.",
     )
     known_value: str = Field(
         default="yes",
         max_length=200,
         title="Value to tick",
-        description="For select campaigns: images with this value of the attribute show what is "
-        "asked for. All others do not.",
+        description="Select campaigns: images with this value of the attribute show what you ask "
+        "for, all others do not. Other kinds do not use it.",
     )
     questions_before: Questions = Field(
         default_factory=list,

@@ -5,9 +5,10 @@ come from a requester's own list.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import ARRAY, Text, and_, cast, func, or_, select, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -20,6 +21,7 @@ from app.kinds import kind_of
 from app.kinds.known import BadKnownAnswers, KnownAnswer, check_sizes, read_table
 
 PRACTICE_SIZE = 12
+MOST_VALUES = 200
 KNOWN_SETTINGS = ("annotation.known_value", "annotation.known_attribute")
 
 
@@ -34,6 +36,28 @@ def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str,
         if value and (not campaign.n_images or position < campaign.n_images):
             values[value].append(position)
     return dict(values)
+
+
+def frequent_values(
+    session: Session, campaign: Campaign, attributes: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the values that the campaign's images have of each attribute, the most frequent
+    first, at most MOST_VALUES of each."""
+    each = (select(func.unnest(cast(list(attributes), ARRAY(Text))).label("name"))).subquery()
+    value = Image.attributes[each.c.name].astext
+    of_campaign = Image.position < campaign.n_images if campaign.n_images else true()
+    counted = (
+        select(each.c.name, value)
+        .join(Image, Image.attributes.has_key(each.c.name))
+        .where(Image.collection_id == campaign.collection_id, of_campaign, value != "")
+        .group_by(each.c.name, value)
+        .order_by(each.c.name, func.count().desc(), value)
+    )
+    values: dict[str, list[str]] = {name: [] for name in attributes}
+    for name, text in session.execute(counted):
+        if len(values[name]) < MOST_VALUES:
+            values[name].append(text)
+    return values
 
 
 def require_known(session: Session, campaign: Campaign) -> None:

@@ -109,13 +109,10 @@ export class CampaignDraft {
   /** Shows the change at once and saves it after a moment. */
   change(changes: Changes): void {
     if ('budget' in changes) this.chosenBudget = true;
-    // There are as many groups as classes.
     const { classes } = changes as { classes?: string[] };
-    this.put(
-      classes
-        ? { ...changes, max_groups: classes.length, ...this.translatedFor(classes) }
-        : changes,
-    );
+    if (!classes) return this.put(changes);
+    // There are as many groups as classes: the server counts them itself.
+    this.put({ ...changes, ...this.translatedFor(classes) }, { max_groups: classes.length });
   }
 
   /** Classes that are no more have no names in other languages either. */
@@ -124,9 +121,10 @@ export class CampaignDraft {
     return { annotation: { translations: translationsFor(translations, classes) } };
   }
 
-  private put(changes: Changes): void {
+  /** `shown`: what follows from the changes. */
+  private put(changes: Changes, shown: Changes = {}): void {
     if (!this.campaign) return;
-    this.campaign = merged(this.campaign, changes) as Campaign;
+    this.campaign = merged(this.campaign, { ...changes, ...shown }) as Campaign;
     this.pending = merged(this.pending, changes);
     this.saving = true;
     clearTimeout(this.timer);
