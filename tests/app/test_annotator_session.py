@@ -60,8 +60,8 @@ def test_texts_may_change_while_people_work_and_wrong_ones_change_nothing(
     assert "Practice grids: enter a whole number." in shown.text
     assert "Agreement needed to pass practice: at most 100 %." in shown.text
     assert 'value="300"' in shown.text
-    saved = annotation_of(reloaded(campaign.id).annotation)
-    assert (saved.thanks, saved.repeat_share, saved.practice) == ("From the form", 0.05, 0)
+    stored = annotation_of(reloaded(campaign.id).annotation)
+    assert (stored.thanks, stored.repeat_share, stored.practice) == ("From the form", 0.05, 0)
     saved = client.post(
         f"/campaigns/{campaign.id}/annotation",
         data={"thanks": "Again", "measures": ["stop", "warn"]},
