@@ -21,7 +21,7 @@ from app.recruitment.bonus_work import BONUSES
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.report import reconcile
 from app.recruitment.work import REWARDS
-from testbed.builders import a_campaign
+from testbed.builders import a_campaign, sign_in
 from tests.app.test_annotation import a_lease, submit
 from tests.support.links import (
     a_link,
@@ -232,6 +232,7 @@ def test_links_of_a_finished_campaign_are_closed(
         assert code_of(come(client, link["address"], late)) == "study_over"
     shown = client.get(f"{links_of(campaign)}/{link['id']}").json()
     assert (shown["state"], shown["campaign_finished"]) == ("open", True)
+    sign_in(client, owner)
     page = client.get(f"/campaigns/{campaign.id}", headers={"accept": "text/html"}).text
     assert "Its links are closed" in page
     assert "Link for annotators" not in page
