@@ -27,6 +27,7 @@ const SHARES = new Set([
   'held_out_accuracy',
   'held_out_majority_rate',
   'held_out_balanced_accuracy',
+  'held_out_auc',
   'agreement',
   'control_agreement',
   'neighbour_stability',
