@@ -14,6 +14,7 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
+from app.campaigns.known import frequent_values
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
@@ -21,6 +22,7 @@ from app.collections.models import Collection
 from app.collections.tables import attribute_names
 from app.core.bodies import StrictRoute, takes, uploads
 from app.core.errors import LikewiseError
+from app.core.fields import SHARE
 from app.core.heavy import heavy
 from app.core.web import DatabaseSession, templates
 from app.kinds import kind_of
@@ -30,15 +32,31 @@ pages = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
 async def _sent(request: Request) -> dict[str, Any]:
     """Return settings by name. What a form leaves out, such as an unticked box, is false or
-    empty."""
+    empty. Forms have shares in per cent."""
     form = await request.form()
     values: dict[str, Any] = {name: str(value) for name, value in form.items()}
+    shares = [name for name in values if _fields().get(name, {}).get("unit") == SHARE["unit"]]
+    values |= {name: _share_of(values[name]) for name in shares}
     values["measures"] = [str(measure) for measure in form.getlist("measures")]
     values["show_instructions"] = "show_instructions" in form
     for name in ("questions_before", "questions_after", "translations"):
         if name in values:
             values[name] = _json_of(values[name])
     return values
+
+
+def _fields() -> dict[str, Any]:
+    """Return the JSON schema of each setting."""
+    fields: dict[str, Any] = AnnotationSettings.model_json_schema()["properties"]
+    return fields
+
+
+def _share_of(percent: str) -> Any:
+    """Return a share. What is no number stays as it is, to be refused and shown again."""
+    try:
+        return round(float(percent) / 100, 8)
+    except ValueError:
+        return percent
 
 
 def _json_of(text: str) -> Any:
@@ -67,13 +85,23 @@ def change_from_form(
     sent: Annotated[dict[str, Any], Depends(_sent)],
 ) -> Response:
     """Change the settings. After a mistake, the form is shown again with the entered values and
-    what is wrong."""
-    try:
-        with session.begin_nested():
-            set_annotation(session, account, campaign_id, sent)
-    except LikewiseError as error:
+    what is wrong, and everything else is saved."""
+    problems: dict[str, str] = {}
+    while valid := {name: value for name, value in sent.items() if name not in problems}:
+        try:
+            with session.begin_nested():
+                set_annotation(session, account, campaign_id, valid)
+            break
+        except LikewiseError as error:
+            names = (field.removeprefix("annotation.") for field in error.fields)
+            wrong = next((name for name in names if name in valid), None)
+            if wrong is None:
+                campaign = get_campaign(session, account, campaign_id)
+                return _page(request, session, account, campaign, sent, error)
+            problems[wrong] = error.words
+    if problems:
         campaign = get_campaign(session, account, campaign_id)
-        return _page(request, session, account, campaign, sent, error)
+        return _page(request, session, account, campaign, sent, problems=problems)
     return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
 
 
@@ -109,23 +137,29 @@ def _page(
     campaign: Campaign,
     values: dict[str, Any],
     error: LikewiseError | None = None,
+    problems: dict[str, str] | None = None,
 ) -> Response:
+    """Return the page. problems: what is wrong with each setting that was not saved."""
     collection = session.get_one(Collection, campaign.collection_id)
+    attributes = attribute_names(session, collection)
     listed = select(func.count()).where(
         Grid.campaign_id == campaign.id, Grid.role.in_(("gold", "practice"))
     )
     context = {
         **frame_context(session, account, campaign, "annotation"),
         "error": error,
+        "problems": problems or {},
         "values": {**AnnotationSettings().model_dump(), **campaign.annotation, **values},
-        "fields": AnnotationSettings.model_json_schema()["properties"],
-        "needs_known_value": kind_of(campaign).needs_known_value,
-        "attributes": attribute_names(session, collection),
+        "fields": _fields(),
+        "attributes": attributes,
+        "known_values": frequent_values(session, campaign, attributes)
+        if kind_of(campaign).needs_known_value
+        else {},
         "n_known": session.scalar(listed) or 0,
         "own_texts": _own_texts(campaign),
         "asked_in": _asked_in(campaign),
     }
-    status = error.status if error else 200
+    status = error.status if error else 422 if problems else 200
     template = "campaigns/annotation.html"
     return templates.TemplateResponse(request, template, context, status_code=status)
 

@@ -80,4 +80,5 @@ def require_attribute(session: Session, campaign: Campaign) -> None:
         f"Image descriptions from attribute ({SETTING}): no image of the collection has the "
         f"attribute {name!r}. {there_are}",
         code="bad_annotation",
+        fields=[f"annotation.{SETTING}"],
     )

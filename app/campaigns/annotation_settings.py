@@ -19,7 +19,7 @@ from app.campaigns.translations import (
     Translations,
     check_languages,
 )
-from app.core.fields import checked_fields, labels
+from app.core.fields import SHARE, checked_fields, labels
 from app.core.languages import NAMES, titles
 
 Measure = Literal["warn", "stop", "leave_out"]
@@ -117,15 +117,14 @@ class AnnotationSettings(BaseModel):
         default="",
         max_length=200,
         title="Known answers from attribute",
-        description="Images with the same value of this collection attribute belong together for "
-        "everyone. Practice and gold grids are made from it.",
+        description="Practice and gold grids are made from this attribute of the collection.",
     )
     known_value: str = Field(
         default="yes",
         max_length=200,
         title="Value to tick",
-        description="For select campaigns: images with this value of the attribute show what is "
-        "asked for. All others do not.",
+        description="Select campaigns: images with this value of the attribute show what you ask "
+        "for, all others do not. Other kinds do not use it.",
     )
     questions_before: Questions = Field(
         default_factory=list,
@@ -158,6 +157,7 @@ class AnnotationSettings(BaseModel):
         le=1,
         title="Agreement needed to pass practice",
         description="Below this, the annotator sees the known answer and tries again once.",
+        json_schema_extra=SHARE,
     )
     gold_share: float = Field(
         default=0.0,
@@ -166,6 +166,7 @@ class AnnotationSettings(BaseModel):
         title="Share of gold grids",
         description="Grids whose answer is known, as a share of each annotator's grids. They come "
         "on top of the budget.",
+        json_schema_extra=SHARE,
     )
     repeat_share: float = Field(
         default=0.0,
@@ -174,6 +175,7 @@ class AnnotationSettings(BaseModel):
         title="Share of repeats",
         description="Earlier grids shown again with different places and colours. They come on "
         "top of the budget.",
+        json_schema_extra=SHARE,
     )
     most_skips: int = Field(
         default=0,

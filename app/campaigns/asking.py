@@ -33,12 +33,13 @@ def checked_part(
             f"Images to ask about (ask_about): a grid shows {grid_size} images, so at least as "
             f"many are needed, not {ask_about}. 0 asks about all images.",
             code="bad_ask_about",
+            fields=["ask_about", "grid_size"],
         )
     try:
         return checked_features((ask_by or "").strip() or default_features(), feature_sets)
     except ValueError as error:
         raise InvalidInput(
-            f"Features to choose them by (ask_by): {error}.", code="bad_ask_by"
+            f"Features to choose them by (ask_by): {error}.", code="bad_ask_by", fields=["ask_by"]
         ) from error
 
 

@@ -168,6 +168,7 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
             f"The budget can't be below {laid_out} answers, which the existing rounds ask for. "
             "Finish the campaign to stop earlier.",
             code="bad_budget",
+            fields=["budget"],
         )
     left = (budget - laid_out) // campaign.answers_per_grid
     if rounds < len(stood) or left < rounds - len(stood):
@@ -176,12 +177,14 @@ def _change_budget(session: Session, campaign: Campaign, budget: int, rounds: in
             f"a budget of {budget}, the later rounds would not get a grid each. Raise the budget "
             "or choose another number of rounds.",
             code="bad_rounds",
+            fields=["rounds", "budget"],
         )
     if rounds == len(stood) and left:
         raise InvalidInput(
             f"All {rounds} rounds already exist, with {laid_out} answers. Add a round for the "
             f"remaining {budget - laid_out} answers.",
             code="bad_rounds",
+            fields=["rounds", "budget"],
         )
     campaign.budget, campaign.rounds, campaign.laid_out = budget, rounds, stood
     if active_job(session, campaign.id) is not None:

@@ -5,9 +5,10 @@ come from a requester's own list.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import ARRAY, Text, and_, cast, func, or_, select, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -20,6 +21,8 @@ from app.kinds import kind_of
 from app.kinds.known import BadKnownAnswers, KnownAnswer, check_sizes, read_table
 
 PRACTICE_SIZE = 12
+MOST_VALUES = 200
+KNOWN_SETTINGS = ("annotation.known_value", "annotation.known_attribute")
 
 
 def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str, list[int]]:
@@ -35,6 +38,28 @@ def values_of(session: Session, campaign: Campaign, attribute: str) -> dict[str,
     return dict(values)
 
 
+def frequent_values(
+    session: Session, campaign: Campaign, attributes: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the values that the campaign's images have of each attribute, the most frequent
+    first, at most MOST_VALUES of each."""
+    each = (select(func.unnest(cast(list(attributes), ARRAY(Text))).label("name"))).subquery()
+    value = Image.attributes[each.c.name].astext
+    of_campaign = Image.position < campaign.n_images if campaign.n_images else true()
+    counted = (
+        select(each.c.name, value)
+        .join(Image, Image.attributes.has_key(each.c.name))
+        .where(Image.collection_id == campaign.collection_id, of_campaign, value != "")
+        .group_by(each.c.name, value)
+        .order_by(each.c.name, func.count().desc(), value)
+    )
+    values: dict[str, list[str]] = {name: [] for name in attributes}
+    for name, text in session.execute(counted):
+        if len(values[name]) < MOST_VALUES:
+            values[name].append(text)
+    return values
+
+
 def require_known(session: Session, campaign: Campaign) -> None:
     """Raise BadKnownAnswers if practice or gold grids are wanted but there are too few known
     answers."""
@@ -44,7 +69,9 @@ def require_known(session: Session, campaign: Campaign) -> None:
         try:
             _from_values(campaign, values, campaign.grid_size, 0)
         except BadKnownAnswers as error:
-            raise BadKnownAnswers(f"{settings.known_attribute!r}: {error}") from error
+            raise BadKnownAnswers(
+                f"{settings.known_attribute!r}: {error}", fields=KNOWN_SETTINGS
+            ) from error
     elif settings.practice or settings.gold_share:
         usable = or_(Grid.role == "practice", and_(Grid.role == "gold", ~hooks.handed_out()))
         n_usable = session.scalar(
@@ -54,7 +81,8 @@ def require_known(session: Session, campaign: Campaign) -> None:
         if not n_usable or n_usable < needed:
             raise BadKnownAnswers(
                 "Practice and gold grids need known answers. Choose a collection attribute, or "
-                f"add a list of at least {needed} known answers that nobody has seen yet."
+                f"add a list of at least {needed} known answers that nobody has seen yet.",
+                fields=["annotation.practice", "annotation.gold_share"],
             )
 
 

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from app.campaigns.models import Campaign
 from app.core.errors import InvalidInput
-from app.core.fields import MONEY, StrictInt
+from app.core.fields import MONEY, SHARE, StrictInt
 from app.features.sources import LONGEST_NAME
 from app.kinds import Kind, all_kinds
 from app.kinds.classes import SEPARATOR, same_name
@@ -53,7 +53,18 @@ class Range:
                 f"{name} must be between {self.lowest} and {self.highest} {self.unit}".strip()
                 + f"; it is {measured}.",
                 code=f"bad_{name}",
+                fields=[name],
+                words=f"{CampaignPlan.model_fields[name].title}: {self._limit(measured)}.",
             )
+
+    def _limit(self, measured: float) -> str:
+        """Return the end of the range that a value has passed, as forms say it."""
+        highest = measured > self.highest
+        value: float = self.highest if highest else self.lowest
+        if self.form.get("unit") == MONEY["unit"]:
+            value /= 100
+        limit = f"{value:,.0%}" if self.form.get("unit") == SHARE["unit"] else f"{value:,g}"
+        return f"{'at most' if highest else 'at least'} {limit} {self.unit}".strip()
 
 
 @dataclass(frozen=True)
@@ -147,7 +158,9 @@ class CampaignPlan(BaseModel):
         description="How many answers come between trainings. A model is also trained at the end "
         "of each round.",
     )
-    ready_share: Annotated[float, Range(0, 1), Changeable("Applies to upcoming rounds.")] = Field(
+    ready_share: Annotated[
+        float, Range(0, 1, form=SHARE), Changeable("Applies to upcoming rounds.")
+    ] = Field(
         default=1.0,
         title="Share of grids prepared in advance",
         description="Share of a round's grids prepared while the previous round is being learned. "
@@ -245,7 +258,7 @@ def checked_classes(kind: Kind, names: Sequence[str]) -> list[str]:
 
 
 def _bad_classes(problem: str) -> InvalidInput:
-    return InvalidInput(problem, code="bad_classes")
+    return InvalidInput(problem, code="bad_classes", fields=["classes"])
 
 
 def check_ranges(campaign: Campaign) -> None:
@@ -255,6 +268,7 @@ def check_ranges(campaign: Campaign) -> None:
             "The currency must be a three-letter code such as USD, not "
             f"{campaign.currency[:10]!r}.",
             code="bad_currency",
+            fields=["currency"],
         )
     for name, allowed in RANGES.items():
         allowed.check(name, getattr(campaign, name))

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.campaigns.platforms import LINK, known_platform, offer_platforms
-from app.core.fields import checked_fields
+from app.core.fields import SHARE, checked_fields
 
 Platform = Annotated[str, AfterValidator(known_platform)]
 
@@ -44,6 +44,7 @@ class PlanSettings(BaseModel):
         title="Target quality",
         description="Share of each image's ten nearest neighbours that are right. If people vote: "
         "share of labels that are right.",
+        json_schema_extra=SHARE,
     )
 
 

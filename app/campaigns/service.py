@@ -124,6 +124,7 @@ def check_budget(campaign: Campaign) -> None:
             f"{campaign.answers_per_grid} answers per grid. Raise the budget or choose fewer "
             "rounds.",
             code="bad_budget",
+            fields=["budget", "rounds", "answers_per_grid"],
         )
 
 
@@ -322,7 +323,11 @@ def require_class_names(campaign: Campaign) -> None:
     """Raise InvalidInput if translations do not fit the classes."""
     wrong = check_class_names(campaign.annotation["translations"], campaign.classes)
     if wrong is not None:
-        raise InvalidInput(f"Translations (translations): {wrong}", code="bad_annotation")
+        raise InvalidInput(
+            f"Translations (translations): {wrong}",
+            code="bad_annotation",
+            fields=["annotation.translations"],
+        )
 
 
 def _check_meanings(campaign: Campaign, before: dict[str, Any]) -> None:

@@ -345,4 +345,5 @@ def require_images(collection: Collection, at_least: int) -> None:
             f"The collection has {collection.n_images} images, but one grid needs "
             f"{at_least}. Upload more images or choose a smaller grid.",
             code="collection_too_small",
+            fields=["grid_size"],
         )

@@ -1,6 +1,6 @@
 """The error hierarchy: each error has a stable code, an HTTP status and a message for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -18,6 +18,8 @@ class LikewiseError(Exception):
     status:  HTTP status of the response
     headers: additional response headers, such as Retry-After
     details: additional members of the response to programs
+    fields:  which fields of the request are to blame, as `annotation.gold_share`, if it is known
+    words:   the message for people who see a form, which has titles in place of names
     """
 
     code = "error"
@@ -25,10 +27,21 @@ class LikewiseError(Exception):
     headers: ClassVar[Mapping[str, str]] = {}
     details: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, message: str, *, code: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        fields: Sequence[str] = (),
+        words: str | None = None,
+    ) -> None:
         super().__init__(message)
         if code is not None:
             self.code = code
+        self.fields = tuple(fields)
+        self.words = words or message
+        if fields:
+            self.details = {**self.details, "fields": self.fields, "words": self.words}
 
 
 class NotFound(LikewiseError):

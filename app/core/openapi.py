@@ -76,6 +76,17 @@ PROBLEM_SCHEMA: Schema = {
         "status": {"type": "integer"},
         "code": {"type": "string"},
         "detail": {"type": "string"},
+        "fields": {
+            "description": (
+                "Fields of the request that are to blame, as `annotation.gold_share`, if known."
+            ),
+            "type": "array",
+            "items": {"type": "string"},
+        },
+        "words": {
+            "description": "`detail` for people who see a form: titles in place of names.",
+            "type": "string",
+        },
         "errors": {
             "description": (
                 "For a request that does not match the schema: each invalid field and the reason."

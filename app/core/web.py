@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from functools import wraps
 from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
@@ -88,6 +89,21 @@ def _committing(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 templates = Jinja2Templates(Path(__file__).parent.parent / "templates")
+
+
+def day_text(at: datetime) -> str:
+    """Return a date as pages show it: "3 Oct 2026"."""
+    return f"{at.astimezone(UTC):%-d %b %Y}"
+
+
+def moment_text(at: datetime, seconds: bool = False) -> str:
+    """Return a time as pages that the server renders show it, of 24 hours and with its zone: "3 Oct
+    2026, 14:03 UTC". Components show times in the reader's zone."""
+    return f"{day_text(at)}, {at.astimezone(UTC):{'%H:%M:%S' if seconds else '%H:%M'}} UTC"
+
+
+templates.env.filters["moment"] = moment_text
+templates.env.filters["day"] = day_text
 
 
 def wants_page(request: Request) -> bool:

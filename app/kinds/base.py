@@ -47,6 +47,8 @@ class Kind(ABC):
         dry run tries.
     group_noun: what requesters call the number of groups; empty if they don't choose it.
     needs_known_value: whether known answers from an attribute need one of its values.
+    known_rule: what known answers from an attribute say, for requesters.
+    known_groups: what the column `group` of a list of known answers says, for requesters.
     checks_needed: how many checks there must be to judge an annotator.
     simulated_images: how many images a dry run simulates at most.
     group_names: what its groups are called on requesters' pages, if always the same, by number.
@@ -83,6 +85,8 @@ class Kind(ABC):
     checks_needed: ClassVar[Enough] = GROUPINGS
     simulated_images: ClassVar[int] = 500
     needs_known_value: ClassVar[bool] = False
+    known_rule: ClassVar[str] = "Images with the same value belong together for everyone."
+    known_groups: ClassVar[str] = "Images with the same group belong together."
     has_reference: ClassVar[bool] = False
     undecided: ClassVar[tuple[int, ...]] = ()
     prefers_new_images: ClassVar[bool] = False
@@ -102,7 +106,8 @@ class Kind(ABC):
             groups = f"choices {', '.join(self.choices)}" if self.choices else "groups"
             raise InvalidInput(
                 f"A {self.name} campaign always has {self.max_groups} {groups}, so max_groups "
-                f"can't be {wanted}. Leave it out."
+                f"can't be {wanted}. Leave it out.",
+                fields=["max_groups"],
             )
         return self.max_groups if wanted is None else wanted
 
@@ -113,6 +118,7 @@ class Kind(ABC):
                 f"A grid of a campaign of kind {self.name} has {self.smallest_grid} to "
                 f"{self.largest_grid} images, not {size}.",
                 code="bad_grid_size",
+                fields=["grid_size"],
             )
 
     def problem_of(self, groups: Groups) -> str | None:

@@ -56,6 +56,7 @@ class NamedChoicesKind(VoteKind):
                 f"A {self.name} campaign has as many groups as classes, which are {n_names}, so "
                 f"max_groups can't be {wanted}. Leave it out.",
                 code="bad_max_groups",
+                fields=["max_groups"],
             )
         return n_names
 

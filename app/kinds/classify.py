@@ -23,6 +23,8 @@ class ClassifyKind(NamedChoicesKind):
         "People give each image one of up to ten classes that you name, such as cat, dog, neither."
     )
     question: ClassVar[str] = "Which class does each image belong to?"
+    known_rule: ClassVar[str] = "The value of an image is the name of its class."
+    known_groups: ClassVar[str] = "The group is the name of the image's class."
     ballot: ClassVar[Ballot] = "one_of"
     seconds_per_grid: ClassVar[float] = 45.0
 

@@ -26,6 +26,8 @@ class LabelsKind(NamedChoicesKind):
         "People give each image any of up to ten labels that you name, several at once or none."
     )
     question: ClassVar[str] = "Which labels fit each image?"
+    known_rule: ClassVar[str] = "The value of an image names its labels, as in red; round."
+    known_groups: ClassVar[str] = "The group names the image's labels, as in red; round."
     ballot: ClassVar[Ballot] = "any_of"
     suggested_classes: ClassVar[tuple[str, ...]] = ("label 1", "label 2")
     grid_size: ClassVar[int] = 12

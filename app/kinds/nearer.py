@@ -26,6 +26,10 @@ class NearerKind(OddOneOutKind):
     )
     question: ClassVar[str] = "Which image is more like the one above?"
     largest_grid: ClassVar[int] = 3
+    known_rule: ClassVar[str] = "The image with the value of the one above is to be chosen."
+    known_groups: ClassVar[str] = (
+        "The first image is the one above. The image with the same group is to be chosen."
+    )
     has_reference: ClassVar[bool] = True
     group_names: ClassVar[tuple[str, ...]] = ("the pair", "the other image")
     # One of two is right by chance in half of the cases, and honest people choose the other one in

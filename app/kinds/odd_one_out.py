@@ -35,6 +35,12 @@ class OddOneOutKind(GroupingKind):
     max_groups: ClassVar[int] = 2
     has_fixed_groups: ClassVar[bool] = True
     group_noun: ClassVar[str] = ""
+    known_rule: ClassVar[str] = (
+        "All images but one have the same value. The one with another value is to be chosen."
+    )
+    known_groups: ClassVar[str] = (
+        "All images but one have the same group. The one with another group is to be chosen."
+    )
     columns: ClassVar[int] = 3
     grids_per_assignment: ClassVar[int] = 20
     seconds_per_grid: ClassVar[float] = 4.0

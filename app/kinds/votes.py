@@ -65,6 +65,12 @@ class YesNoKind(VoteKind):
     max_groups: ClassVar[int] = len(CHOICES)
     has_fixed_groups: ClassVar[bool] = True
     needs_known_value: ClassVar[bool] = True
+    known_rule: ClassVar[str] = (
+        "Images with one value of the attribute are to be ticked, all others are not."
+    )
+    known_groups: ClassVar[str] = (
+        "The group is yes for images that are to be ticked, and no for all others."
+    )
     undecided: ClassVar[tuple[int, ...]] = (UNSURE,)
 
     def agreement(self, known: Groups, given: Groups) -> Agreement | None:

@@ -1,6 +1,6 @@
 """Simulated crowds for a collection, based on what is known about its images."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.asking import n_asked
+from app.campaigns.known import frequent_values
 from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import InvalidInput
@@ -114,12 +115,14 @@ class Groupings:
     known: attributes that separate images and that enough images for a grid have.
     features: whether all images have features.
     votes: what a crowd votes on, if the campaign asks for votes.
+    values: the values of each of `known`, if known answers need one, the most frequent first.
     """
 
     attributes: list[str]
     known: list[str]
     features: bool
     votes: str | None = None
+    values: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def usual(self) -> list[str]:
@@ -137,7 +140,7 @@ def read_groupings(session: Session, campaign: Campaign) -> Groupings:
     be loaded."""
     mine = _of(campaign)
     pair = func.jsonb_each_text(Image.attributes).table_valued("key", "value")
-    values = (
+    counted = (
         select(pair.c.key, func.count(), func.count(pair.c.value.distinct()))
         .select_from(Image)
         .join(pair, true())
@@ -148,13 +151,17 @@ def read_groupings(session: Session, campaign: Campaign) -> Groupings:
     n_images = n_of(session, campaign)
     parting = [
         (name, n_with)
-        for name, n_with, n_values in session.execute(values)
+        for name, n_with, n_values in session.execute(counted)
         if FEWEST_VALUES <= n_values <= MOST_VALUES
     ]
     attributes = [name for name, n_with in parting if n_with == n_images]
     known = [name for name, n_with in parting if n_with >= campaign.grid_size]
     features = session.scalar(select(func.bool_and(Image.features.is_not(None))).where(*mine))
-    return Groupings(attributes, known, bool(features), _voted_on(campaign, attributes))
+    values = (
+        frequent_values(session, campaign, known) if kind_of(campaign).needs_known_value else {}
+    )
+    voted_on = _voted_on(campaign, attributes)
+    return Groupings(attributes, known, bool(features), voted_on, values)
 
 
 def _voted_on(campaign: Campaign, attributes: list[str]) -> str | None:

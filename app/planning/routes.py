@@ -78,6 +78,7 @@ def read_groupings(campaign_id: UUID, session: DatabaseSession, account: SignedI
         known=groupings.known,
         features=groupings.features,
         usual=groupings.usual,
+        values=groupings.values,
     )
 
 

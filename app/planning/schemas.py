@@ -175,6 +175,8 @@ class KindOut(BaseModel):
     votes: bool
     classes: list[str]
     needs_known_value: bool
+    known_rule: str
+    known_groups: str
     strategy: str
     views: int
     grids_per_assignment: int
@@ -193,6 +195,8 @@ class KindOut(BaseModel):
             votes=kind.form == "votes",
             classes=list(kind.suggested_classes),
             needs_known_value=kind.needs_known_value,
+            known_rule=kind.known_rule,
+            known_groups=kind.known_groups,
             strategy=kind.strategy,
             views=kind.views,
             grids_per_assignment=kind.grids_per_assignment,
@@ -213,9 +217,11 @@ class OptionsOut(BaseModel):
 
 class GroupingsOut(BaseModel):
     """What a simulated crowd could group the campaign's images by. `usual` is the default, and
-    `known` are attributes from which known answers can be made."""
+    `known` are attributes from which known answers can be made, `values` theirs, the most
+    frequent first, if known answers need one."""
 
     attributes: list[str]
     known: list[str]
     features: bool
     usual: list[str]
+    values: dict[str, list[str]]

@@ -29,12 +29,13 @@ from app.recruitment.parameters import Kept, address_without_place, keep, read_p
 from app.recruitment.settings import PERSONAL, link_settings
 
 # Refusals of people for whom there is no place, and of those who have done their share.
-SENT_BACK = ("link_closed", "link_full", "link_used", "device_limit")
+SENT_BACK = ("study_over", "link_closed", "link_full", "link_used", "device_limit")
 
 
 class LinkRefused(LikewiseError):
     """The link does not let this person in. `code` is `password_needed`, `wrong_password`,
-    `personal_link`, `revoked`, `link_used`, `link_closed`, `link_full` or `device_limit`.
+    `personal_link`, `revoked`, `link_used`, `study_over`, `link_closed`, `link_full` or
+    `device_limit`.
     `details` say where the link sends the person back to, if it does."""
 
     status = 403
@@ -122,6 +123,8 @@ def _assignment(session: Session, arrival: LinkArrival, annotator: Annotator) ->
         return _take_on(session, arrival, annotator)
     is_unbegun = assignment.state == "open" and not assignment.n_answered
     if is_unbegun and assignment.screened_out_at is None:
+        if arrival.campaign.state == "finished":
+            raise _over()
         _require_place_again(session, arrival.link, assignment)
     return assignment
 
@@ -130,7 +133,8 @@ def _add_way_back(
     session: Session, refusal: LinkRefused, link: Recruitment, annotator: Annotator, kept: Kept
 ) -> None:
     """Say in a refusal for which there is a way back where the link sends the person."""
-    if refusal.code not in SENT_BACK or link.state == "paused":
+    is_pause = link.state == "paused" and refusal.code != "study_over"
+    if refusal.code not in SENT_BACK or is_pause:
         # Panels take somebody who is sent back for good, and a pause ends.
         return
     address = address_without_place(session, link, annotator.id, kept)
@@ -235,6 +239,8 @@ def _refusal(session: Session, link: Recruitment, annotator: Annotator) -> LinkR
     if settings.per_device and len(done) >= settings.per_device:
         sentence = "You have done as much as one person can do in this study. Thank you!"
         return LinkRefused("device_limit", _with_code(session, link.campaign_id, sentence, done[0]))
+    if session.get_one(Campaign, link.campaign_id).state == "finished":
+        return _over()
     if link.state != "open":
         return LinkRefused(
             "link_closed",
@@ -270,6 +276,10 @@ def _require_place_again(session: Session, link: Recruitment, assignment: Assign
     is_here = select(Assignment.id).where(Assignment.id == assignment.id, is_at_work())
     if session.scalar(is_here) is None and not has_place(session, link):
         raise _full()
+
+
+def _over() -> LinkRefused:
+    return LinkRefused("study_over", "The study is over. Thank you for your interest!")
 
 
 def _full() -> LinkRefused:

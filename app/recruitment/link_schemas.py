@@ -118,6 +118,8 @@ class LinkOut(BaseModel):
     left: people who started and then left.
     addresses: personal addresses, without those that were withdrawn unused.
     used: personal addresses that someone has started with.
+    campaign_finished: whether the campaign has finished, so that nobody new can start whatever the
+        link's state is.
     """
 
     id: UUID
@@ -145,6 +147,7 @@ class LinkOut(BaseModel):
     owed_cents: int
     paid_cents: int
     created_at: datetime
+    campaign_finished: bool
 
     @classmethod
     def of(cls, link: Recruitment, campaign: Campaign, work: LinkWork) -> "LinkOut":
@@ -171,6 +174,7 @@ class LinkOut(BaseModel):
                 "owed_cents": work.payable_cents,
                 "paid_cents": work.paid_cents,
                 "created_at": link.created_at,
+                "campaign_finished": campaign.state == "finished",
             }
         )
 

@@ -231,7 +231,7 @@ def _alerts(
 ) -> list[Alert]:
     return [
         *(alert for job in jobs if job is not None for alert in _of_job(job, now)),
-        *_of_people(session, campaign),
+        *(_of_people(session, campaign) if campaign.state != "finished" else []),
         *_of_the_end(session, campaign),
         *(_of_the_last_grids(session, campaign, now) or _of_pace(campaign, last, now)),
     ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from app.core.errors import InvalidInput
+from app.core.fields import in_words
 from app.features.sources import KNOWN_SETS, NOTHING
 from app.kinds import AnswerForm, Ballot, Kind, all_kinds
 from app.strategies.answer_attributes import AnswerAttributes
@@ -222,6 +223,13 @@ def check_settings(
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
             for item in error.errors()
         )
+        first = error.errors()[0]
+        names = [str(item["loc"][0]) for item in error.errors() if item["loc"]]
+        field = strategy.settings_model.model_fields.get(names[0]) if names else None
+        title = field.title if field is not None and field.title else strategy.title
         raise InvalidInput(
-            f"Settings of strategy {strategy.name}: {wrong}.", code="bad_settings"
+            f"Settings of strategy {strategy.name}: {wrong}.",
+            code="bad_settings",
+            fields=[f"settings.{name}" for name in dict.fromkeys(names)],
+            words=f"{title}: {in_words(first, field)}.",
         ) from error

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
+from app.core.fields import SHARE
 from app.features.sources import NOTHING, check_features_or_nothing, objects_or, offered
 from app.kinds import AnswerForm
 from app.strategies.answer_attributes import answer_attributes_of
@@ -89,6 +90,7 @@ class CenSettings(StrategySettings):
         description="Share of the later rounds' grids whose images differ in one attribute and "
         "are similar in the others. Random grids teach the model at least as much, but these "
         "grids show one attribute more closely.",
+        json_schema_extra=SHARE,
     )
     uncertain_share: float = Field(
         default=0.0,
@@ -96,6 +98,7 @@ class CenSettings(StrategySettings):
         le=1.0,
         title="Share of grids with little-known images",
         description="Share of the later rounds' grids. The remaining grids are random.",
+        json_schema_extra=SHARE,
     )
     focus: int | None = Field(
         default=None,

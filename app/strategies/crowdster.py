@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
+from app.core.fields import SHARE
 from app.features.sources import NOTHING, check_features_or_nothing, offered
 from app.kinds import AnswerForm
 from app.strategies.agreement import agreement_of
@@ -59,6 +60,7 @@ class CrowdsterSettings(StrategySettings):
         le=1.0,
         title="Share of random grids",
         description="Share of the later rounds' grids. They are a control for comparing rounds.",
+        json_schema_extra=SHARE,
     )
     beta: float = Field(
         default=4.0,

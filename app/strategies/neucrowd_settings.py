@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from app.core.fields import SHARE
 from app.features.sources import check_features, objects_or, offered
 from app.strategies.base import StrategySettings
 
@@ -31,6 +32,7 @@ class NeuCrowdSettings(StrategySettings):
         description="The campaign ends automatically when this share of labels is expected to be "
         "correct: of all images, and on average of those that show it and those that do not. 1: "
         "it ends only when the budget is spent or more votes add nothing.",
+        json_schema_extra=SHARE,
     )
     least_gain: float = Field(
         default=0.1,
@@ -55,6 +57,7 @@ class NeuCrowdSettings(StrategySettings):
         title="Share of random images",
         description="Share of random images in the later rounds' grids. They are a control that "
         "finds what the model is wrongly sure of.",
+        json_schema_extra=SHARE,
     )
     effort: Effort = Field(
         default="normal",

@@ -52,11 +52,16 @@ def test_texts_may_change_while_people_work_and_wrong_ones_change_nothing(
     assert annotation_of(reloaded(campaign.id).annotation).thanks == "Bye"
     page = client.get(f"/campaigns/{campaign.id}/annotation", headers={"accept": "text/html"})
     assert "Bye" in page.text
-    form = {"thanks": "From the form", "gold_share": "0.5", "practice": "x"}
+    form = {"thanks": "From the form", "repeat_share": "5", "practice": "x", "practice_pass": "300"}
     shown = client.post(f"/campaigns/{campaign.id}/annotation", data=form)
     assert shown.status_code == 422
-    assert "From the form" in shown.text
-    assert "Practice grids (practice): " in shown.text
+    # What is wrong is said in words of the page; all else is saved.
+    assert "Not saved: Practice grids, Agreement needed to pass practice." in shown.text
+    assert "Practice grids: enter a whole number." in shown.text
+    assert "Agreement needed to pass practice: at most 100 %." in shown.text
+    assert 'value="300"' in shown.text
+    stored = annotation_of(reloaded(campaign.id).annotation)
+    assert (stored.thanks, stored.repeat_share, stored.practice) == ("From the form", 0.05, 0)
     saved = client.post(
         f"/campaigns/{campaign.id}/annotation",
         data={"thanks": "Again", "measures": ["stop", "warn"]},

@@ -175,8 +175,8 @@ def test_a_finished_campaign_runs_again_for_these_places_only_and_ends(
     campaign = a_campaign_of(owner, budget=8, rounds=2)
     answer(client, campaign, SPAMMER, 2)
     answer(client, campaign, HONEST, 3)
+    other = a_session(client, campaign, OTHER)
     client.post(f"/api/v1/campaigns/{campaign.id}/actions/finish")
-    other = a_session(client, reloaded(campaign.id), OTHER)
     assert status(client, other) == "done"
     decide(client, campaign, "leave_out")
     assert counts(campaign) == ("running", 3, 2, 2)

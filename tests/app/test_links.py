@@ -21,7 +21,7 @@ from app.recruitment.bonus_work import BONUSES
 from app.recruitment.models import Payment, Recruitment
 from app.recruitment.report import reconcile
 from app.recruitment.work import REWARDS
-from testbed.builders import a_campaign
+from testbed.builders import a_campaign, sign_in
 from tests.app.test_annotation import a_lease, submit
 from tests.support.links import (
     a_link,
@@ -208,6 +208,35 @@ def test_a_place_is_free_again_when_its_holder_has_gone(
     # Who has done something may finish it; who has done nothing was too slow.
     assert come(client, link["address"], "began").json()["answered"] == 1
     assert code_of(come(client, link["address"], "idle")) == "link_full"
+
+
+def test_links_of_a_finished_campaign_are_closed(
+    client: TestClient, owner: Account, campaign: Campaign
+) -> None:
+    link = a_link(client, campaign)
+    began = token_of(come(client, link["address"], "began"))
+    token_of(come(client, link["address"], "idle"))
+    client.post("/api/v1/annotate/steps", json={"step": "instructions"}, headers=began)
+    lease = a_lease(client, began)
+    remark = {"kind": "broken_image", "lease_id": lease["id"], "image": lease["images"][0]["image"]}
+    client.post("/api/v1/annotate/remarks", json=remark, headers=began)
+    answer(client, began, 1)
+    progress = f"/api/v1/campaigns/{campaign.id}/progress"
+    codes = {alert["code"] for alert in client.get(progress).json()["monitor"]["alerts"]}
+    assert "broken_images" in codes
+    with transaction() as session:
+        finish_campaign(session, owner, campaign.id)
+    # Who has begun gets to the end; nobody else can start.
+    assert come(client, link["address"], "began").json()["answered"] == 1
+    for late in ("idle", "newcomer"):
+        assert code_of(come(client, link["address"], late)) == "study_over"
+    shown = client.get(f"{links_of(campaign)}/{link['id']}").json()
+    assert (shown["state"], shown["campaign_finished"]) == ("open", True)
+    sign_in(client, owner)
+    page = client.get(f"/campaigns/{campaign.id}", headers={"accept": "text/html"}).text
+    assert "Its links are closed" in page
+    assert "Link for annotators" not in page
+    assert client.get(progress).json()["monitor"]["alerts"] == []
 
 
 # --- what is owed --------------------------------------------------------------------------------

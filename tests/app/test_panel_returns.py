@@ -162,16 +162,17 @@ def test_who_has_finished_has_completed_whatever_brings_them_back(
     code = handout["completion_code"]
     with transaction() as session:
         session.get_one(Campaign, campaign.id).state = "finished"
-    # Another assignment, for which nothing is left.
-    again = arrive(client, link, visit.format("second")).json()["next"]
-    assert (again["status"], again["answered"]) == ("done", 0)
-    address = again["return_address"]
+    # There is no other assignment after the end.
+    again = arrive(client, link, visit.format("second"))
+    assert code_of(again) == "study_over"
+    address = again.json()["return_address"]
     assert urlsplit(address).path == "/participant/project/7/completed"
     assert said(address) == {"participantId": "1", "assignmentId": "second", "code": code}
     client.post(f"{links_of(campaign)}/{link['id']}/stop")
     with transaction() as session:
         for assignment in session.scalars(select(Assignment)):
             assignment.state = "completed"
+        session.get_one(Campaign, campaign.id).state = "running"
     closed = arrive(client, link, visit.format("third"))
     assert code_of(closed) == "link_closed"
     assert said(closed.json()["return_address"])["code"] == code

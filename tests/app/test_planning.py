@@ -139,6 +139,7 @@ def test_a_dry_run_foretells_a_draft(client: TestClient, monkeypatch: pytest.Mon
     assert any("8 which" in warning or "less than 8" in warning for warning in plan["warnings"])
     assert client.get(f"{root}/groupings").json() == {
         "attributes": ["colour"], "known": ["colour"], "features": True, "usual": ["features"],
+        "values": {},
     }  # fmt: skip
     assert client.post(f"{root}/dry-runs", json={"by": ["nothing"]}).status_code == 422
     assert client.post(f"{root}/dry-runs", json={"by": ["colour", "features"]}).status_code == 422

@@ -114,6 +114,39 @@ def test_known_answers_need_images_with_the_value_and_without(environment: dict[
         a_select_campaign(annotation={**RED, "known_value": "mauve", "practice": 1})
 
 
+def test_pages_speak_of_ticking_where_people_tick(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_select_campaign(owner=owner, annotation=RED)
+    grids = a_campaign(owner, annotation={"known_attribute": "colour"})
+    sign_in(client, owner)
+    page = {"accept": "text/html"}
+    ticked = client.get(f"/campaigns/{campaign.id}/annotation", headers=page).text
+    grouped = client.get(f"/campaigns/{grids.id}/annotation", headers=page).text
+    words = ("belong together", "Group descriptions", "images per grid")
+    assert [word in ticked for word in words] == [False, False, False]
+    assert [word in grouped for word in words] == [True, True, True]
+    assert "The group is yes for images that are to be ticked" in ticked
+    # The value comes after its attribute, from a list.
+    place = ticked.index('<select name="known_value">')
+    assert place > ticked.index('<select name="known_attribute">')
+    assert '<option value="red" selected>red</option>' in ticked[place:]
+    assert '<option value="blue" >blue</option>' in ticked[place:]
+    assert 'name="known_value"' not in grouped
+
+
+def test_values_to_tick_are_listed(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_select_campaign(owner=owner)
+    grids = a_campaign(owner)
+    sign_in(client, owner)
+    values = client.get(f"/api/v1/campaigns/{campaign.id}/groupings").json()["values"]
+    assert sorted(values["colour"]) == ["blue", "green", "red"]
+    assert client.get(f"/api/v1/campaigns/{grids.id}/groupings").json()["values"] == {}
+    kinds = client.get("/api/v1/options").json()["kinds"]
+    assert "ticked" in kinds["select"]["known_rule"]
+    assert "belong together" in kinds["grid"]["known_rule"]
+
+
 @pytest.mark.parametrize(
     ("votes", "says"),
     [

@@ -78,6 +78,7 @@ def create_campaign(page: Page, fields: dict[str, str], kind: str, strategy: str
     page.locator("summary", has_text="Settings of").click()
     fill_step(page, fields, "Rounds", "Share of grids prepared in advance")
     page.get_by_role("button", name="Next: Quality").click()
+    page.get_by_label(re.compile("^Share of repeats")).fill("0")
     page.get_by_role("button", name="Next: Budget").click()
     fill_step(page, fields, "Budget (answers)", "Grids per assignment")
     page.get_by_role("button", name="Next: Launch").click()

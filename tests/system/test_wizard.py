@@ -116,14 +116,30 @@ def test_an_amount_stays_as_it_is_typed_and_what_is_none_is_told(wizard: Page) -
         reward.press("Backspace")
     # Stored and read back meanwhile: nothing is written under who is about to type.
     wait_until("what was left of it to be stored", lambda: stored().reward_cents == 100, 10)
-    expect(wizard.get_by_text("Draft saved")).to_be_visible()
+    expect(wizard.get_by_text("Not saved: Reward per assignment")).to_be_visible()
     expect(reward).to_have_value("")
     wizard.get_by_role("button", name="Next: Launch").click()
     expect(reward).to_be_focused()
-    assert "1.50" in str(reward.evaluate("one => one.validationMessage"))
+    problem = wizard.locator("[data-problem=reward_cents]")
+    expect(problem).to_have_text(
+        "Reward per assignment: enter an amount such as 1.50, or 0 for none."
+    )
+    expect(wizard.get_by_text("Draft saved")).to_be_hidden()
+    reward.fill("200000")
+    expect(problem).to_have_text("Reward per assignment: at most $100,000.")
+    reward.fill("0.001")
+    expect(problem).to_contain_text("at most two decimals")
+    # What is wrong with one field does not keep the others from being saved.
+    wizard.get_by_label(re.compile("^Grids per assignment")).fill("7")
+    wait_until("the other field to be stored", lambda: stored().grids_per_assignment == 7, 10)
+    assert stored().reward_cents == 100
+    assert violations(wizard) == []
+    reward.fill("")
     reward.press_sequentially("2")
+    expect(problem).to_have_count(0)
     wizard.get_by_role("button", name="Next: Launch").click()
     expect(wizard.get_by_role("button", name="Launch the campaign")).to_be_visible()
+    expect(wizard.get_by_text("Draft saved")).to_be_visible()
     assert stored().reward_cents == 200
     wizard.context.close()
 
@@ -149,6 +165,8 @@ def test_settings_say_what_cannot_be_saved_also_where_they_were_folded(
     page.locator("summary", has_text="Settings of").click()
     save.click()
     expect(folded).to_be_focused()
+    expect(page.get_by_text("Saved. Not saved: ")).to_be_visible()
+    assert stored().budget == 60
     folded.fill(before)
     save.click()
     expect(page.get_by_text("Saved.")).to_be_visible()

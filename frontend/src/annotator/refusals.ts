@@ -20,6 +20,7 @@ const TITLES: Record<string, Key> = {
   personal_link: 'personal_link_title',
   revoked: 'revoked_title',
   link_used: 'link_used_title',
+  study_over: 'study_over_title',
   link_closed: 'link_closed_title',
   link_full: 'link_full_title',
   device_limit: 'device_limit_title',
@@ -34,6 +35,7 @@ const TITLES: Record<string, Key> = {
 const TEXTS: Record<string, Key> = {
   personal_link: 'personal_link_text',
   revoked: 'revoked_text',
+  study_over: 'study_over_text',
   link_closed: 'link_closed_text',
   link_full: 'link_full_text',
   id_missing: 'id_missing_text',

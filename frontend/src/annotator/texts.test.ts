@@ -94,3 +94,11 @@ describe('the components', () => {
     expect(unused).toEqual([]);
   });
 });
+
+it('the example does not deny that a star has corners', () => {
+  const corners = Object.values(catalogues).map((messages) => messages['example_corners']);
+  expect(corners).toEqual(
+    expect.arrayContaining(['with four corners', 'mit vier Ecken', 'ذو أربع زوايا']),
+  );
+  expect(catalogues['en']?.['example_label']).toContain('squares in another, called “with four');
+});

@@ -12,6 +12,10 @@ export class ApiError extends Error {
     readonly returnAddress: string | null = null,
     /** What exactly is wrong, without advice; null where `detail` says it. */
     readonly reason: string | null = null,
+    /** Fields of the request that are to blame, as `annotation.gold_share`, if that is known. */
+    readonly fields: readonly string[] = [],
+    /** `detail` for people who see a form. */
+    readonly words: string = detail,
   ) {
     super(detail);
     this.name = 'ApiError';
@@ -34,12 +38,19 @@ export function cutOff(): ApiError {
 
 /** The error that a reply's status and body (problem+json, or anything else) stand for. */
 export function problemOf(status: number, body: unknown): ApiError {
-  const { code, detail, return_address, reason } = (body ?? {}) as Record<string, unknown>;
+  const { code, detail, return_address, reason, fields, words } = (body ?? {}) as Record<
+    string,
+    unknown
+  >;
+  const text =
+    typeof detail === 'string' ? detail : `The server replied with an error (${status}).`;
   return new ApiError(
     typeof code === 'string' ? code : `http_${status}`,
     status,
-    typeof detail === 'string' ? detail : `The server replied with an error (${status}).`,
+    text,
     typeof return_address === 'string' ? return_address : null,
     typeof reason === 'string' ? reason : null,
+    Array.isArray(fields) ? fields.map(String) : [],
+    typeof words === 'string' ? words : text,
   );
 }

@@ -22,12 +22,32 @@ const NAMES: Record<string, string> = {
   contested: 'contested images',
 };
 
+/** Shares of images, pairs, labels or neighbours: shown in per cent. */
+const SHARES = new Set([
+  'held_out_accuracy',
+  'held_out_majority_rate',
+  'held_out_balanced_accuracy',
+  'held_out_auc',
+  'agreement',
+  'control_agreement',
+  'neighbour_stability',
+  'memberships_kept',
+  'certain_share',
+  'expected_right',
+  'expected_balanced',
+  'yes_share',
+]);
+/** Shares of neighbours that the next answers change: below the first, more answers are hardly
+ * worth their money; above the second, the map is not settled (docs/user-guide.md, Watch). */
+const SETTLED = 0.05;
+const UNSETTLED = 0.15;
+
 export interface Metric {
   name: string;
   value: string;
 }
 
-/** The metrics with their standard errors: "0.712 ± 0.008". */
+/** The metrics with their standard errors: "71.2 % ± 0.8 %". */
 export function metricsOf(metrics: Record<string, number>): Metric[] {
   return Object.entries(metrics)
     .filter(([name]) => !(name.endsWith('_error') && name.slice(0, -6) in metrics))
@@ -35,7 +55,7 @@ export function metricsOf(metrics: Record<string, number>): Metric[] {
       const error = metrics[`${name}_error`];
       return {
         name: metricName(name),
-        value: metricValue(value) + (error === undefined ? '' : ` ± ${metricValue(error)}`),
+        value: figure(name, value) + (error === undefined ? '' : ` ± ${figure(name, error)}`),
       };
     });
 }
@@ -44,21 +64,33 @@ export function metricName(name: string): string {
   return NAMES[name] ?? name.replaceAll('_', ' ');
 }
 
-export function metricValue(value: number | null): string {
-  if (value === null) return '–';
+function figure(name: string, value: number): string {
+  if (SHARES.has(name)) return `${points(value)} %`;
   if (Number.isInteger(value) && Math.abs(value) > 1) return value.toFixed(0);
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3);
 }
 
+/** Whether there are enough answers; '' while it is not known. */
+export function verdictOf({ answers, neighbours }: Progress['outlook'], state = 'running'): string {
+  if (neighbours === null) return '';
+  const share = `${points(neighbours)} %`;
+  const verdict =
+    neighbours <= SETTLED
+      ? 'Good enough? Yes, more answers would change little'
+      : neighbours <= UNSETTLED
+        ? 'Good enough? Nearly'
+        : 'Good enough? Not yet';
+  const change = state === 'finished' ? 'another' : 'the next';
+  return `${verdict}: ${change} ${answers} answers would change about ${share} of the nearest neighbours.`;
+}
+
 /** What the next answers would buy: sentences, none while it is not known. */
-export function outlookSentences(outlook: Progress['outlook']): string[] {
-  const { answers, agreement, agreement_error, neighbours, neighbours_error } = outlook;
-  const sentences: string[] = [];
-  if (neighbours !== null && neighbours_error !== null) {
-    sentences.push(
-      `The next ${answers} answers would change about ${points(neighbours)} % ` +
-        `(± ${points(neighbours_error)}) of the nearest neighbours.`,
-    );
+export function outlookSentences(outlook: Progress['outlook'], state = 'running'): string[] {
+  const { agreement, agreement_error, neighbours_error } = outlook;
+  const verdict = verdictOf(outlook, state);
+  const sentences: string[] = verdict ? [verdict] : [];
+  if (verdict && neighbours_error !== null) {
+    sentences.push(`The standard error of this share is ${points(neighbours_error)} %.`);
   }
   if (agreement !== null && agreement_error !== null) {
     sentences.push(

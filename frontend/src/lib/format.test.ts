@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { amount, centsOf, duration, sizeText, timeText, when } from './format';
+import { amount, centsOf, duration, moment, sizeText, timeText, when } from './format';
 
 describe('amounts', () => {
   it('are written with their currency', () => {
@@ -57,4 +57,8 @@ describe('times', () => {
     expect(when(new Date(2026, 10, 21, 9, 5).toISOString(), now)).toBe('09:05');
     expect(when(new Date(2026, 9, 3, 12, 3).toISOString(), now)).toBe('3 Oct, 12:03');
   });
+});
+
+it('moments have one clock, of 24 hours', () => {
+  expect(moment(new Date(2026, 10, 21, 18, 5).toISOString())).toBe('21 Nov 2026, 18:05');
 });

@@ -9,10 +9,11 @@ export function amount(cents: number, currency: string): string {
   }
 }
 
-/** Cents of what was typed; null while it is no amount. */
+/** Cents of what was typed; null while it is no amount, or has parts of a cent. */
 export function centsOf(text: string): number | null {
-  const value = Number(text.replace(',', '.').trim() || '0');
-  return Number.isFinite(value) && value >= 0 ? Math.round(value * 100) : null;
+  const value = 100 * Number(text.replace(',', '.').trim() || '0');
+  const cents = Math.round(value);
+  return Number.isFinite(value) && value >= 0 && Math.abs(value - cents) < 1e-4 ? cents : null;
 }
 
 export function duration(minutes: number): string {
@@ -21,12 +22,27 @@ export function duration(minutes: number): string {
   return hours < 48 ? `${hours.toFixed(hours < 10 ? 1 : 0)} h` : `${Math.round(hours / 24)} days`;
 }
 
-/** "12:03" of today, "3 Oct, 12:03" of other days. */
+/** "14:03", in the reader's zone: pages have one clock, of 24 hours. */
+export function clock(at: Date): string {
+  return at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+}
+
+/** "3 Oct" */
+export function day(at: Date): string {
+  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+}
+
+/** "3 Oct 2026, 14:03" */
+export function moment(iso: string): string {
+  const at = new Date(iso);
+  return `${day(at)} ${at.getFullYear()}, ${clock(at)}`;
+}
+
+/** "14:03" of today, "3 Oct, 14:03" of other days. */
 export function when(iso: string, now = new Date()): string {
   const at = new Date(iso);
-  const time = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-  if (at.toDateString() === now.toDateString()) return time;
-  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${time}`;
+  if (at.toDateString() === now.toDateString()) return clock(at);
+  return `${day(at)}, ${clock(at)}`;
 }
 
 export function sizeText(bytes: number): string {

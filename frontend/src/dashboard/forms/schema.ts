@@ -4,6 +4,7 @@ export type Control =
   | 'text'
   | 'long-text'
   | 'number'
+  | 'percent'
   | 'money'
   | 'choice'
   | 'tick'
@@ -22,6 +23,8 @@ export interface Field {
   readonly labels: Readonly<Record<string, string>>;
   readonly minimum: number | undefined;
   readonly maximum: number | undefined;
+  /** Whether the ends of the range are allowed themselves. */
+  readonly open: boolean;
   readonly required: boolean;
   readonly step: number | 'any';
   readonly minLength: number | undefined;
@@ -54,6 +57,9 @@ interface Property {
 
 /** As `MONEY` in app/core/fields.py. */
 const MONEY = 'hundredths of the currency';
+/** As `SHARE` in app/core/fields.py. */
+const SHARE = 'share';
+const UNITS: Readonly<Record<string, Control>> = { [MONEY]: 'money', [SHARE]: 'percent' };
 /** Longer texts get several lines. */
 const ONE_LINE = 500;
 
@@ -85,11 +91,12 @@ function fieldOf(name: string, property: Property, required: boolean): Field {
     name,
     title: property.title ?? name,
     help: property.description ?? '',
-    control: property.unit === MONEY ? 'money' : controlOf(value, property.one_per_line),
+    control: UNITS[property.unit ?? ''] ?? controlOf(value, property.one_per_line),
     choices: value.enum ?? value.items?.enum ?? [],
     labels: property.labels ?? {},
     minimum: value.minimum ?? value.exclusiveMinimum,
     maximum: value.maximum ?? value.exclusiveMaximum,
+    open: value.exclusiveMinimum !== undefined || value.exclusiveMaximum !== undefined,
     required,
     step: value.type === 'integer' ? 1 : 'any',
     minLength: value.minLength,

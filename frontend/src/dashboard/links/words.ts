@@ -60,7 +60,7 @@ export function workOf(link: Link): string {
   const of = link.places > 0 ? ` of ${link.places}` : '';
   const noun = link.finished === 1 && link.places === 0 ? 'assignment' : 'assignments';
   const parts = [`${link.finished}${of} ${noun} finished`];
-  if (link.at_work > 0) parts.push(`${people(link.at_work)} at work`);
+  if (link.at_work > 0 && !link.campaign_finished) parts.push(`${people(link.at_work)} at work`);
   if (link.left > 0) parts.push(`${link.left} started and left`);
   if (isPersonal(link.access)) {
     const all = link.addresses === 1 ? '1 address' : `${link.addresses} addresses`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endName, everyBar } from './bars';
+import { barName, endName, everyBar } from './bars';
 
 const bar = (at: string, answers: number) => ({ at, answers, annotators: 1 });
 
@@ -27,7 +27,9 @@ describe('bars', () => {
 describe('the end of a campaign', () => {
   it('is a time today, or a day', () => {
     const now = new Date(2026, 10, 21, 9, 0);
-    expect(endName(new Date(2026, 10, 21, 18, 30).toISOString(), now)).toMatch(/^today/);
-    expect(endName(new Date(2026, 10, 24, 18, 30).toISOString(), now)).toContain('24');
+    // One clock on all pages, whatever the browser's language is.
+    expect(endName(new Date(2026, 10, 21, 18, 30).toISOString(), now)).toBe('today 18:30');
+    expect(endName(new Date(2026, 10, 24, 18, 30).toISOString(), now)).toBe('Tue 24 Nov, 18:30');
+    expect(barName('hour', new Date(2026, 10, 24, 18, 0))).toBe('18:00');
   });
 });

@@ -1,5 +1,6 @@
 /** Bars of the monitor's chart: every minute, hour or day in its place, also those without answers. */
 import type { Monitor } from '../../api/types';
+import { clock, day } from '../../lib/format';
 
 type Bar = Monitor['bars'][number];
 
@@ -30,20 +31,13 @@ export function everyBar(unit: string, bars: readonly Bar[]): Placed[] {
 
 /** The time of a bar in a few letters, in the reader's own zone. */
 export function barName(unit: string, at: Date): string {
-  return unit === 'day'
-    ? at.toLocaleDateString(undefined, { day: 'numeric', month: 'short' })
-    : at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+  return unit === 'day' ? day(at) : clock(at);
 }
 
 /** When a campaign will have its answers: a time today, or a day. */
 export function endName(ends: string, now: Date): string {
   const at = new Date(ends);
-  const time = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
-  if (at.toDateString() === now.toDateString()) return `today ${time}`;
-  const day = at.toLocaleDateString(undefined, {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-  });
-  return `${day}, ${time}`;
+  if (at.toDateString() === now.toDateString()) return `today ${clock(at)}`;
+  const weekday = at.toLocaleDateString('en-GB', { weekday: 'short' });
+  return `${weekday} ${day(at)}, ${clock(at)}`;
 }

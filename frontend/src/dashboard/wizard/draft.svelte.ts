@@ -9,6 +9,8 @@ import type {
   Options,
   Plan,
 } from '../../api/types';
+import { saveValid, type Outcome } from '../forms/saving';
+import { UnsavedFields } from '../forms/unsaved.svelte';
 import { translationsFor } from '../translations/translations';
 import { beginWith, suggestedBudget } from './suggestions';
 
@@ -42,6 +44,7 @@ export class CampaignDraft {
   plan = $state.raw<Plan | null>(null);
   error = $state('');
   saving = $state(false);
+  readonly unsaved = new UnsavedFields();
   /** Rises with everything that is saved: views of the campaign are updated. */
   saved = $state(0);
   /** The budget was chosen by hand: no suggestion takes its place. */
@@ -50,6 +53,8 @@ export class CampaignDraft {
   private pending: Changes = {};
   /** On its way. */
   private sent: Changes = {};
+  /** What the server refused: sent again with every change, which may put it right. */
+  private refused: Changes = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
   private queue: Promise<void> = Promise.resolve();
 
@@ -104,13 +109,10 @@ export class CampaignDraft {
   /** Shows the change at once and saves it after a moment. */
   change(changes: Changes): void {
     if ('budget' in changes) this.chosenBudget = true;
-    // There are as many groups as classes.
     const { classes } = changes as { classes?: string[] };
-    this.put(
-      classes
-        ? { ...changes, max_groups: classes.length, ...this.translatedFor(classes) }
-        : changes,
-    );
+    if (!classes) return this.put(changes);
+    // There are as many groups as classes: the server counts them itself.
+    this.put({ ...changes, ...this.translatedFor(classes) }, { max_groups: classes.length });
   }
 
   /** Classes that are no more have no names in other languages either. */
@@ -119,10 +121,12 @@ export class CampaignDraft {
     return { annotation: { translations: translationsFor(translations, classes) } };
   }
 
-  private put(changes: Changes): void {
+  /** `shown`: what follows from the changes. */
+  private put(changes: Changes, shown: Changes = {}): void {
     if (!this.campaign) return;
-    this.campaign = merged(this.campaign, changes) as Campaign;
+    this.campaign = merged(this.campaign, { ...changes, ...shown }) as Campaign;
     this.pending = merged(this.pending, changes);
+    this.saving = true;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.flush(), QUIET);
   }
@@ -170,6 +174,7 @@ export class CampaignDraft {
     if (!campaign) return false;
     clearTimeout(this.timer);
     this.pending = {};
+    this.saving = false;
     let gone = false;
     await this.inTurn(() =>
       this.tell(async () => {
@@ -210,26 +215,35 @@ export class CampaignDraft {
     const failed = this.error !== '';
     await this.followCollection();
     if (Object.keys(this.pending).length === 0) {
+      this.saving = false;
       // What was stored may still have failed to be read.
       if (failed && this.campaign) await this.tell(() => this.readPlan());
       return;
     }
     this.saving = true;
-    this.sent = this.pending;
+    this.sent = merged(this.refused, this.pending);
     this.pending = {};
-    let stored: Campaign | null = null;
+    let outcome: Outcome<Campaign> | null = null;
     await this.tell(async () => {
-      stored = await this.patch(this.sent);
-      // What was typed in the meantime is newer than the reply.
-      if (this.campaign && Object.keys(this.pending).length === 0)
-        this.campaign = asTyped(stored, this.campaign);
+      outcome = await saveValid(this.sent, NESTED, (changes) => this.patch(changes));
+      this.take(outcome);
+      if (!outcome.stored) return;
       await this.readPlan();
       this.saved += 1;
     });
-    // What was refused stays as it was typed, and is sent again with what puts it right.
-    if (stored === null) this.pending = merged(this.sent, this.pending);
+    // What could not be sent is sent again with the next change.
+    if (outcome === null) this.pending = merged(this.sent, this.pending);
     this.sent = {};
-    this.saving = false;
+    this.saving = Object.keys(this.pending).length > 0 && outcome !== null;
+  }
+
+  /** Shows what was stored; what was refused stays as it was typed. */
+  private take({ stored, refused, problems }: Outcome<Campaign>): void {
+    this.refused = refused;
+    this.unsaved.refused = problems;
+    // What was typed in the meantime is newer than the reply.
+    if (!stored || !this.campaign || Object.keys(this.pending).length > 0) return;
+    this.campaign = merged(asTyped(stored, this.campaign), refused) as Campaign;
   }
 
   private patch(changes: Changes, keepalive = false): Promise<Campaign> {
@@ -252,7 +266,7 @@ export class CampaignDraft {
 
   async launch(): Promise<void> {
     await this.flush();
-    if (this.error) return;
+    if (this.error || Object.keys(this.refused).length > 0) return;
     await this.tell(async () => {
       const id = this.campaign?.id ?? '';
       await reply(campaignApi(id).POST('/actions/{action}', at({ action: 'start' })));

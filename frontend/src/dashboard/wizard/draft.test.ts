@@ -36,10 +36,11 @@ describe('saving a draft', () => {
   let server: Record<string, unknown>;
   let sent: Sent[];
   let readable: boolean;
+  let problemDetails: object;
 
   /** Plans are answered at once, changes and new drafts when a test says so. */
   function fetching(request: Request): Promise<Response> {
-    const problem = { code: 'busy', detail: 'Too busy.' };
+    const problem = { code: 'busy', detail: 'Too busy.', ...problemDetails };
     if (request.method === 'GET')
       return Promise.resolve(
         Response.json(readable ? {} : problem, { status: readable ? 200 : 503 }),
@@ -70,6 +71,7 @@ describe('saving a draft', () => {
     server = { grid_size: 24 };
     sent = [];
     readable = true;
+    problemDetails = {};
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -102,6 +104,37 @@ describe('saving a draft', () => {
     await quiet();
     await sent[0]?.reply(200);
     expect(one.campaign?.grid_size).toBe(9);
+  });
+
+  it('saves the others when one field is refused, and says which is not saved', async () => {
+    const one = draft();
+    one.unsaved.shown.set('rounds', 'Rounds');
+    problemDetails = { code: 'bad_budget', fields: ['rounds'], words: 'Rounds: too many.' };
+    one.change({ rounds: 90, budget: 40 });
+    expect(one.saving).toBe(true);
+    await quiet();
+    await sent[0]?.reply(422);
+    expect(await sent[1]?.body).toEqual({ budget: 40 });
+    await sent[1]?.reply(200);
+    expect(one.campaign).toMatchObject({ rounds: 90, budget: 40 });
+    expect(one.unsaved.refused).toEqual({ rounds: 'Rounds: too many.' });
+    expect(one.unsaved.status('Draft saved')).toBe('Not saved: Rounds');
+    // The next change may put it right.
+    one.change({ budget: 100 });
+    await quiet();
+    expect(await sent[2]?.body).toEqual({ rounds: 90, budget: 100 });
+    await sent[2]?.reply(200);
+    expect(one.unsaved.status('Draft saved')).toBe('Draft saved');
+    expect(server).toMatchObject({ rounds: 90, budget: 100 });
+  });
+
+  it('is said of nothing that is still to be sent', async () => {
+    const one = draft();
+    one.change({ budget: 40 });
+    expect([one.saving, one.saved]).toEqual([true, 0]);
+    await quiet();
+    await sent[0]?.reply(200);
+    expect([one.saving, one.saved]).toEqual([false, 1]);
   });
 
   it('makes one draft of two clicks', async () => {

@@ -40,6 +40,10 @@ describe('what a campaign begins with', () => {
     expect(beginWith(of(300), 'grid', options).strategy).toBe('cen');
   });
 
+  it('is checked by repeats', () => {
+    expect(beginWith(of(300), 'grid', options).annotation).toEqual({ repeat_share: 0.1 });
+  });
+
   it('fits a small collection', () => {
     expect(beginWith(of(9), 'grid', options).grid_size).toBe(9);
   });

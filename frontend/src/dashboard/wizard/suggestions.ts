@@ -3,6 +3,9 @@ import type { Collection, Options } from '../../api/types';
 
 /** How often each image is shown with the suggested budget. */
 const VIEWS = 16;
+/** One grid of ten again, on top of the budget: enough to tell careless people from others
+ * (docs/user-guide.md). */
+const REPEATS = 0.1;
 
 export function suggestedBudget(images: number, gridSize: number, views = VIEWS): number {
   const answers = (views * images) / gridSize;
@@ -45,5 +48,6 @@ export function beginWith(collection: Collection, kind: string, options: Options
     // Enough that nobody waits while people take a minute a grid; more would spend small budgets
     // on grids that no model has chosen.
     ready_share: 0.25,
+    annotation: { repeat_share: REPEATS } as Record<string, unknown>,
   };
 }

@@ -1,0 +1,86 @@
+/** Saves what can be saved of a form: a field that the server refuses does not hold up the others. */
+import { ApiError } from '../../api/errors';
+
+export type Values = Record<string, unknown>;
+
+export interface Outcome<Stored> {
+  /** null: nothing was saved. */
+  stored: Stored | null;
+  /** What was not saved. */
+  refused: Values;
+  /** Why not, by name of the field. */
+  problems: Record<string, string>;
+}
+
+/** Rejects with what is no field's fault, such as a server that cannot be reached. */
+export async function saveValid<Stored>(
+  values: Values,
+  nested: readonly string[],
+  patch: (values: Values) => Promise<Stored>,
+): Promise<Outcome<Stored>> {
+  let left = values;
+  let refused: Values = {};
+  const problems: Record<string, string> = {};
+  while (Object.keys(left).length > 0) {
+    try {
+      return { stored: await patch(left), refused, problems };
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      const path = blamed(problem, left, nested);
+      if (path === undefined) throw problem;
+      refused = put(refused, path, at(left, path));
+      left = without(left, path);
+      problems[path.at(-1) as string] = problem.words;
+    }
+  }
+  return { stored: null, refused, problems };
+}
+
+/** Values without those of some fields, by the fields' own names. */
+export function withoutFields(
+  values: Values,
+  nested: readonly string[],
+  names: ReadonlySet<string>,
+): Values {
+  return pathsOf(values, nested)
+    .filter((path) => names.has(path.at(-1) as string))
+    .reduce(without, values);
+}
+
+type Path = readonly string[];
+
+/** The first field of those to blame that was sent. */
+function blamed(problem: ApiError, values: Values, nested: readonly string[]): Path | undefined {
+  if (problem.status !== 409 && problem.status !== 422) return undefined;
+  const sent = pathsOf(values, nested);
+  const named = problem.fields.map((field) =>
+    sent.find((path) => path.join('.') === field || path[0] === field),
+  );
+  return named.find((path) => path !== undefined) ?? (sent.length === 1 ? sent[0] : undefined);
+}
+
+function pathsOf(values: Values, nested: readonly string[]): Path[] {
+  return Object.entries(values).flatMap(([name, value]): Path[] =>
+    nested.includes(name)
+      ? Object.keys((value ?? {}) as Values).map((part) => [name, part])
+      : [[name]],
+  );
+}
+
+function at(values: Values, [name, part]: Path): unknown {
+  const value = values[name as string];
+  return part === undefined ? value : (value as Values)[part];
+}
+
+function put(values: Values, [name, part]: Path, value: unknown): Values {
+  const key = name as string;
+  if (part === undefined) return { ...values, [key]: value };
+  return { ...values, [key]: { ...(values[key] as Values | undefined), [part]: value } };
+}
+
+function without(values: Values, [name, part]: Path): Values {
+  const { [name as string]: value, ...others } = values;
+  if (part === undefined) return others;
+  const { [part]: _, ...parts } = value as Values;
+  return Object.keys(parts).length > 0 ? { ...others, [name as string]: parts } : others;
+}
