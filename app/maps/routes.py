@@ -13,6 +13,7 @@ from app.accounts.routes import SignedIn
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of
 from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut, ImagePage
+from app.core.attachments import attachment
 from app.core.bodies import long_lists, takes
 from app.core.fields import StrictInt
 from app.core.heavy import heavy
@@ -124,7 +125,7 @@ def export_selection(
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     text = "".join(service.selection_csv(session, campaign, model, body.images, method))
-    headers = {"Content-Disposition": 'attachment; filename="selection.csv"'}
+    headers = attachment(campaign.name, "selection.csv")
     return Response(text, media_type="text/csv", headers=headers)
 
 
