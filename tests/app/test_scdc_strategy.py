@@ -343,8 +343,8 @@ def test_names_go_on_to_the_next_model_and_lost_files_are_told(
     assert kept
     assert {cluster["carried_from"] for cluster in kept} == {2}
     for cluster in kept:
-        mine = [k for k, label in enumerate(now["labels"]) if label == cluster["index"]]
-        earlier = [before["labels"][k] for k in mine]
+        members = [k for k, label in enumerate(now["labels"]) if label == cluster["index"]]
+        earlier = [before["labels"][k] for k in members]
         assert before["clusters"][max(set(earlier), key=earlier.count)]["name"] == cluster["name"]
 
     archive = client.get(f"{base}/export/archive.zip").content

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
-import { allowed, attention, actionsOf, nextOf, paymentActions, sentenceOf, whoOf } from './attention';
+import {
+  allowed,
+  attention,
+  actionsOf,
+  nextOf,
+  paymentActions,
+  sentenceOf,
+  whoOf,
+} from './attention';
 import { PLATFORMS } from './platforms.fixture';
 import { learnPlatforms } from './platforms.svelte';
 
