@@ -24,7 +24,6 @@ SHOWN_EVENTS = 100
 DONE = {
     "password": "Your password has been set.",
     "factor-removed": "Your second factor has been removed.",
-    "link-sent": "A one-time link was sent by e-mail.",
 }
 Done = Annotated[str, Query(max_length=40)]
 
@@ -175,10 +174,18 @@ def account_page_of(
 
 @router.get("/accounts", response_class=HTMLResponse)
 def accounts_page(
-    request: Request, session: DatabaseSession, account: SignedIn, done: Done = ""
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    link_sent: UUID | None = None,
 ) -> Response:
+    """`link_sent` is the account to which a one-time link was just sent."""
     service.require_admin(account)
-    return _accounts_page(request, session, account, message=DONE.get(done, ""))
+    message = ""
+    if link_sent is not None:
+        other = service.get_account(session, link_sent)
+        message = f"A one-time link was sent to {other.email}."
+    return _accounts_page(request, session, account, message=message)
 
 
 @router.post("/accounts", response_class=HTMLResponse)
@@ -233,7 +240,7 @@ def _with_link(
         return _accounts_page(request, session, admin, link=link, link_for=account.email)
     text = f"This link signs you in once, within one day:\n\n{link}\n\nThen choose a password.\n"
     send_mail(account.email, subject, text)
-    return RedirectResponse("/accounts?done=link-sent", status_code=303)
+    return RedirectResponse(f"/accounts?link_sent={account.id}", status_code=303)
 
 
 def _accounts_page(
