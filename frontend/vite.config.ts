@@ -10,6 +10,7 @@ const ANNOTATORS = 'annotator-';
 const BUILDS: Record<string, Record<string, string>> = {
   requesters: { dashboard: 'src/dashboard.ts' },
   sheet: { sheet: 'src/sheet.ts' },
+  posted: { posted: 'src/posted.ts' },
   preview: { preview: 'src/preview.ts' },
 };
 

@@ -89,7 +89,9 @@ def cluster_words(
 def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[tuple[str, ...]]:
     """The words that distinguish each of C cells from the others.
 
-    weights: (T, C) how far each text belongs to each cell. The score is the log odds ratio of one
+    weights: (T, C) how far each text belongs to each cell. The first words serve as names, so a
+    word comes first in one cell only, where its score is highest; other cells begin with their best
+    word that names no cell yet, if they have one. The score is the log odds ratio of one
     cell compared with all others, with an informative Dirichlet prior (Monroe, Colaresi and Quinn,
     2008).
     """
@@ -105,7 +107,7 @@ def telling_words(texts: list[str], weights: FloatArray, n_words: int) -> list[t
         return [()] * n_cells
     cells = np.asarray((scipy.sparse.csr_matrix(weights).T @ counts).todense())
     vocabulary = vectorizer.get_feature_names_out().tolist()
-    return [_telling(cells, cell, vocabulary, n_words) for cell in range(n_cells)]
+    return _different_first([_telling(cells, cell, vocabulary, n_words) for cell in range(n_cells)])
 
 
 def _words_and_phrase(text: str) -> list[str]:
@@ -150,13 +152,28 @@ def _described_groups(
     return texts, weight_table[:, : 2 * k], weight_table[:, 2 * k :]
 
 
-def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) -> tuple[str, ...]:
-    """The words that distinguish one of the cells (2K, V) of weighted counts."""
+def _different_first(ranked: list[dict[str, float]]) -> list[tuple[str, ...]]:
+    """Words by cell, each with its score, as tuples whose first words differ where possible."""
+    best = [max(scores.values(), default=-np.inf) for scores in ranked]
+    names: dict[int, str] = {}
+    for cell in sorted(range(len(ranked)), key=lambda cell: -best[cell]):
+        unused = [word for word in ranked[cell] if word not in names.values()]
+        if unused:
+            names[cell] = unused[0]
+    return [
+        tuple(sorted(scores, key=lambda word: word != names.get(cell)))
+        for cell, scores in enumerate(ranked)
+    ]
+
+
+def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) -> dict[str, float]:
+    """The words that distinguish one of the cells (2K, V) of weighted counts, best first, with
+    their scores."""
     here, everywhere = cells[cell], cells.sum(axis=0)
     prior = _PRIOR * everywhere / max(everywhere.sum(), 1e-9)
     score = _log_odds(here, prior) - _log_odds(everywhere - here, prior)
     score /= np.sqrt(1 / (here + prior + 1e-9) + 1 / (everywhere - here + prior + 1e-9))
-    chosen: list[str] = []
+    chosen: dict[str, float] = {}
     taken: set[str] = set()
     for word in np.argsort(-score, kind="stable"):
         if len(chosen) == n_words or score[word] < _MIN_SCORE:
@@ -164,9 +181,9 @@ def _telling(cells: FloatArray, cell: int, vocabulary: list[str], n_words: int) 
         parts = set(vocabulary[word].split())
         # "not smiling" and its parts count as one.
         if here[word] >= _MIN_COUNT and not parts & taken:
-            chosen.append(vocabulary[word])
+            chosen[vocabulary[word]] = float(score[word])
             taken |= parts
-    return tuple(chosen)
+    return chosen
 
 
 def _log_odds(counts: FloatArray, prior: FloatArray) -> FloatArray:

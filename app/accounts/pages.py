@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -20,9 +20,19 @@ router = APIRouter(include_in_schema=False)
 SHOWN_EVENTS = 100
 
 
+# What was done, by its name in the address that a form leads to.
+DONE = {
+    "password": "Your password has been set.",
+    "factor-removed": "Your second factor has been removed.",
+}
+Done = Annotated[str, Query(max_length=40)]
+
+
 @router.get("/account", response_class=HTMLResponse)
-def account_page(request: Request, session: DatabaseSession, account: SignedIn) -> Response:
-    return account_page_of(request, session, account)
+def account_page(
+    request: Request, session: DatabaseSession, account: SignedIn, done: Done = ""
+) -> Response:
+    return account_page_of(request, session, account, message=DONE.get(done, ""))
 
 
 @router.post("/account/password", response_class=HTMLResponse)
@@ -41,8 +51,7 @@ def choose_password(
         raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
-    shown = account_page_of(request, session, account, message="Your password has been set.")
-    return keeping(shown, renewed)
+    return keeping(RedirectResponse("/account?done=password", status_code=303), renewed)
 
 
 @router.post("/account/sessions/{session_id}/end")
@@ -77,6 +86,8 @@ def change_factor(
         raise
     except LikewiseError as error:
         return account_page_of(request, session, account, error=error)
+    if action == "remove":
+        return keeping(RedirectResponse("/account?done=factor-removed", status_code=303), keep)
     return keeping(account_page_of(request, session, account, **shown), keep)
 
 
@@ -93,7 +104,7 @@ def _change_factor(
     if action == "remove":
         factors.remove(session, account)
         kept = service.factor_changed(session, account, cookie, "removed")
-        return {"message": "Your second factor has been removed."}, kept
+        return {}, kept
     return {"codes": service.renew_recovery_codes(session, account)}, None
 
 
@@ -162,9 +173,19 @@ def account_page_of(
 
 
 @router.get("/accounts", response_class=HTMLResponse)
-def accounts_page(request: Request, session: DatabaseSession, account: SignedIn) -> Response:
+def accounts_page(
+    request: Request,
+    session: DatabaseSession,
+    account: SignedIn,
+    link_sent: UUID | None = None,
+) -> Response:
+    """`link_sent` is the account to which a one-time link was just sent."""
     service.require_admin(account)
-    return _accounts_page(request, session, account)
+    message = ""
+    if link_sent is not None:
+        other = service.get_account(session, link_sent)
+        message = f"A one-time link was sent to {other.email}."
+    return _accounts_page(request, session, account, message=message)
 
 
 @router.post("/accounts", response_class=HTMLResponse)
@@ -219,8 +240,7 @@ def _with_link(
         return _accounts_page(request, session, admin, link=link, link_for=account.email)
     text = f"This link signs you in once, within one day:\n\n{link}\n\nThen choose a password.\n"
     send_mail(account.email, subject, text)
-    message = f"A one-time link was sent to {account.email}."
-    return _accounts_page(request, session, admin, message=message)
+    return RedirectResponse(f"/accounts?link_sent={account.id}", status_code=303)
 
 
 def _accounts_page(

@@ -28,6 +28,7 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
 from app.collections.models import Collection
+from app.core.attachments import attachment
 from app.core.bodies import long_lists, takes, uploads
 from app.core.copying import in_pieces
 from app.core.database import snapshot
@@ -88,9 +89,9 @@ def download_alignment(
 ) -> Response:
     """Download the alignment. It takes rows as they were uploaded; the documentation of learned
     alignments has a loader that needs only NumPy and safetensors."""
-    _, named = _named(session, account, campaign_id, alignment_id)
+    campaign, named = _named(session, account, campaign_id, alignment_id)
     data = read_export(named.alignment)
-    headers = {"Content-Disposition": 'attachment; filename="alignment.safetensors"'}
+    headers = attachment(campaign.name, "alignment.safetensors")
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 
@@ -101,18 +102,18 @@ def download_places(
 ) -> Response:
     """Download where the features place every image of the collection, also images that nobody was
     asked about: image, filename, sha256, asked, x0, …, deviation0, …"""
-    _, named = _named(session, account, campaign_id, alignment_id)
+    campaign, named = _named(session, account, campaign_id, alignment_id)
     require_same_width(named)
 
     def lines() -> Iterator[bytes]:
         # The request's session ends before the body is sent.
         with snapshot() as own:
             scope_to_account(own, account.id)
-            campaign = get_campaign(own, account, campaign_id)
-            again = service.get_alignment(own, campaign, alignment_id)
+            same = get_campaign(own, account, campaign_id)
+            again = service.get_alignment(own, same, alignment_id)
             yield from in_pieces(line.encode() for line in places_csv(own, again))
 
-    headers = {"Content-Disposition": 'attachment; filename="places.csv"'}
+    headers = attachment(campaign.name, "places.csv")
     return Download(account.id, lines, CSV, headers)
 
 

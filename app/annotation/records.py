@@ -26,12 +26,18 @@ class Replay(BaseModel):
     `urls[k]` is the address of `images[k]`. `choices` has the names of the groups if they are
     votes for yes or no. `classes` has the names that annotators choose from, if the requester gives
     them; if `several` is true, groups are bit masks of them.
+    `columns` is the number of columns that the annotator saw on a wide screen. `colours[g]` is the
+    number of the colour in which they saw group `g`, null for none; it is empty if `several` is
+    true. `repeats` is the annotator's earlier answer to the same images, if the grid is a repeat.
     """
 
     urls: list[str]
     choices: list[str]
     classes: list[str]
     several: bool
+    columns: int
+    colours: list[int | None]
+    repeats: UUID | None
     device: dict[str, Any] | None
     trace: list[Any]
 
@@ -136,9 +142,23 @@ def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) 
         choices=[] if kind.asks_for_classes else list(kind.choices),
         classes=campaign.classes,
         several=kind.n_groups(campaign.max_groups) > campaign.max_groups,
+        columns=kind.columns,
+        colours=kind.colours(campaign.max_groups, answer.id),
+        repeats=_repeated(session, answer, grid),
         device=answer.device,
         trace=answer.trace,
     )
+
+
+def _repeated(session: Session, answer: Answer, grid: Grid) -> UUID | None:
+    if grid.repeats is None:
+        return None
+    earlier = select(Answer.id).where(
+        Answer.grid_id == grid.repeats,
+        Answer.annotator_id == answer.annotator_id,
+        Answer.state.in_(FINISHED),
+    )
+    return session.scalar(earlier)
 
 
 def answer_with_replay(session: Session, campaign: Campaign, answer_id: UUID) -> AnswerRecord:

@@ -20,8 +20,6 @@ from app.campaigns.questions import Place
 from app.core.security import pseudonym
 from app.kinds import kind_of
 
-N_COLOURS = 10
-
 
 def session_out(
     session: Session,
@@ -117,8 +115,7 @@ def _lease_out(session: Session, who: AnnotatorSession, handout: leases.Handout)
         grid_id=pseudonym("grid", str(grid.id))[:16],
         images=leased_images(session, who.campaign, grid.images),
         expires_at=lease.lease_expires_at,
-        # Groups that always have the same names always have the same colours.
-        first_colour=0 if kind_of(who.campaign).choices else lease.id.int % N_COLOURS,
+        first_colour=kind_of(who.campaign).first_colour(lease.id),
         draft=DraftOut.model_validate(lease.draft) if lease.draft else None,
         draft_version=lease.draft_version,
         skips_left=leases.skips_left(session, who.settings, who.assignment),

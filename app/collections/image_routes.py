@@ -23,6 +23,7 @@ from app.collections.image_schemas import (
 )
 from app.collections.search import ImageFilter
 from app.collections.shapes import shapes_of
+from app.core.attachments import attachment
 from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.heavy import heavy
@@ -162,5 +163,5 @@ def download_attributes(
             written = (line.encode() for line in tables.attributes_csv(own, collection))
             yield from in_pieces(written)
 
-    headers = {"Content-Disposition": 'attachment; filename="attributes.csv"'}
+    headers = attachment(collection.name, "attributes.csv")
     return Download(account.id, lines, "text/csv; charset=utf-8", headers)

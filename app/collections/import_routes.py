@@ -13,6 +13,7 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.collections import imports, service
 from app.collections.models import Collection, CollectionImport, ImportProblem
+from app.core.attachments import attachment
 from app.core.bodies import takes, uploads
 from app.core.heavy import heavy
 from app.core.paging import Page, Paged
@@ -143,7 +144,9 @@ def download_problems(
     collection_id: UUID, import_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
     """Download all rows that could not be used as CSV."""
-    _, collection_import = _collection_and_import(session, account, collection_id, import_id)
+    collection, collection_import = _collection_and_import(
+        session, account, collection_id, import_id
+    )
     problems = imports.problems_of(session, collection_import)
 
     def lines() -> Iterator[str]:
@@ -151,7 +154,7 @@ def download_problems(
         for row in problems:
             yield csv_line([str(row.row), row.address, row.code, row.reason])
 
-    headers = {"Content-Disposition": 'attachment; filename="problems.csv"'}
+    headers = attachment(collection.name, "problems.csv")
     return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
 

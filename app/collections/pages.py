@@ -100,6 +100,7 @@ def _report(
         "collection": collection,
         "report": UploadOut.of(report, collection.n_images),
         "shapes": shapes_of(session, collection),
+        "reload_address": f"/collections/{collection.id}",
     }
     return templates.TemplateResponse(request, "collections/report.html", context)
 

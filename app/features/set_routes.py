@@ -11,6 +11,7 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.collections.models import Collection
 from app.collections.service import get_collection
+from app.core.attachments import attachment
 from app.core.bodies import takes, uploads
 from app.core.copying import in_pieces
 from app.core.database import snapshot
@@ -128,7 +129,7 @@ def download_vectors(
     collection_id: UUID, set_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
     """Download the vectors as they are stored, as a table that you can upload again."""
-    _, feature_set = _collection_and_set(session, account, collection_id, set_id)
+    collection, feature_set = _collection_and_set(session, account, collection_id, set_id)
 
     def lines() -> Iterator[bytes]:
         # The request's session ends before the body is sent.
@@ -136,7 +137,7 @@ def download_vectors(
             scope_to_account(own, account.id)
             yield from in_pieces(line.encode() for line in as_csv(own, feature_set))
 
-    headers = {"Content-Disposition": 'attachment; filename="vectors.csv"'}
+    headers = attachment(f"{collection.name} {feature_set.name}", "vectors.csv")
     return Download(account.id, lines, "text/csv; charset=utf-8", headers)
 
 

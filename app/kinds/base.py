@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Protocol, Self
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,10 @@ Descriptions = Literal["required", "optional", "none"]
 # How votes are written as group numbers: yes, no or unsure (learning/ballots.py), one of several
 # classes, or several labels (both learning/class_ballots.py).
 Ballot = Literal["yes_no", "one_of", "any_of"]
+
+
+# Of the groups on annotators' pages (frontend/src/annotator/groups.css).
+N_COLOURS = 10
 
 
 class Kind(ABC):
@@ -98,6 +103,18 @@ class Kind(ABC):
     def n_groups(self, max_groups: int) -> int:
         """Return how many group numbers an answer can use."""
         return max_groups
+
+    def first_colour(self, lease_id: UUID) -> int:
+        """Return the colour of the first group in a lease. Groups that always have the same names
+        always have the same colours."""
+        return 0 if self.choices else lease_id.int % N_COLOURS
+
+    def colours(self, max_groups: int, lease_id: UUID) -> list[int | None]:
+        """Return the colour that the annotator saw for each group number of a lease, None for
+        groups without one. Empty if group numbers are masks of choices."""
+        n = self.n_groups(max_groups)
+        first = self.first_colour(lease_id)
+        return [(group + first) % N_COLOURS for group in range(n)] if n <= max_groups else []
 
     def checked_max_groups(self, wanted: int | None) -> int:
         """Return a campaign's maximum number of groups. Raises InvalidInput if the kind has a fixed

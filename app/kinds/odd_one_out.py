@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import ClassVar
+from uuid import UUID
 
 import numpy as np
 
@@ -57,6 +58,9 @@ class OddOneOutKind(GroupingKind):
 
     def descriptions_of(self, chosen: str) -> Descriptions:
         return "none"
+
+    def colours(self, max_groups: int, lease_id: UUID) -> list[int | None]:
+        return [None, 0]
 
     def problem_of(self, groups: Groups) -> str | None:
         if len(groups) < FEWEST:

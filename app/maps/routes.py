@@ -12,11 +12,11 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of
 from app.campaigns.service import get_campaign
-from app.collections.image_schemas import ImageOut
+from app.collections.image_schemas import ImageOut, ImagePage
+from app.core.attachments import attachment
 from app.core.bodies import long_lists, takes
 from app.core.fields import StrictInt
 from app.core.heavy import heavy
-from app.core.paging import Page
 from app.core.web import DatabaseSession
 from app.maps import columns, service
 from app.maps.layout import LAYOUT_TYPE, Method, layout_bytes
@@ -125,7 +125,7 @@ def export_selection(
     campaign = get_campaign(session, account, campaign_id)
     model = get_model(session, campaign, version)
     text = "".join(service.selection_csv(session, campaign, model, body.images, method))
-    headers = {"Content-Disposition": 'attachment; filename="selection.csv"'}
+    headers = attachment(campaign.name, "selection.csv")
     return Response(text, media_type="text/csv", headers=headers)
 
 
@@ -137,14 +137,16 @@ def some_images(
     account: SignedIn,
     at: Positions = [],  # noqa: B006 -- FastAPI copies it
     find: Annotated[str, Query(max_length=500)] = "",
-) -> Page[ImageOut]:
-    """List the images at these positions, or at most 20 whose file name contains `find`."""
+) -> ImagePage:
+    """List the images at these positions, or at most 20 whose file name contains `find`; `total`
+    counts all that match."""
     campaign = get_campaign(session, account, campaign_id)
     if find:
-        images = service.find_images(session, campaign, find)
+        images, total = service.find_images(session, campaign, find)
     else:
         images = service.some_images(session, campaign, at)
-    return Page(items=[ImageOut.of(image) for image in images], next=None)
+        total = len(images)
+    return ImagePage(items=[ImageOut.of(image) for image in images], next=None, total=total)
 
 
 @api.get("/map/pictures/{size}", response_class=Response)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.annotation.bundles import images_at
@@ -18,19 +18,20 @@ from app.results.models import Model
 MOST_FOUND = 20
 
 
-def find_images(session: Session, campaign: Campaign, text: str) -> list[Image]:
-    """Find at most MOST_FOUND images whose file name contains `text`, an exact match first."""
-    query = (
-        select(Image)
-        .where(
-            Image.collection_id == campaign.collection_id,
-            Image.position < campaign.n_images,
-            Image.filename.icontains(text, autoescape=True),
-        )
-        .order_by(Image.filename != text, Image.position)
-        .limit(MOST_FOUND)
+def find_images(session: Session, campaign: Campaign, text: str) -> tuple[list[Image], int]:
+    """Find at most MOST_FOUND images whose file name contains `text`, an exact match first; and
+    count all of them."""
+    matches = (
+        Image.collection_id == campaign.collection_id,
+        Image.position < campaign.n_images,
+        Image.filename.icontains(text, autoescape=True),
     )
-    return list(session.scalars(query))
+    query = select(Image).where(*matches).order_by(Image.filename != text, Image.position)
+    images = list(session.scalars(query.limit(MOST_FOUND)))
+    if len(images) < MOST_FOUND:
+        return images, len(images)
+    total = session.scalar(select(func.count()).select_from(Image).where(*matches))
+    return images, total or 0
 
 
 def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) -> list[Image]:

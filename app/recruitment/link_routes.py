@@ -12,6 +12,7 @@ from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
+from app.core.attachments import attachment
 from app.core.bodies import long_lists, takes
 from app.core.copying import in_pieces
 from app.core.database import snapshot
@@ -210,8 +211,8 @@ def download_owed(
 ) -> Response:
     """Download what people who used links have earned as CSV, the oldest first, with completion
     codes."""
-    get_campaign(session, account, campaign_id)
-    headers = {"Content-Disposition": 'attachment; filename="owed.csv"'}
+    campaign = get_campaign(session, account, campaign_id)
+    headers = attachment(campaign.name, "owed.csv")
 
     def lines() -> Iterator[bytes]:
         with snapshot() as own:

@@ -325,7 +325,15 @@ def _bring_up_to_date(
             else _assignment_of(session, recruitment, row)
         )
         row.assignment_id = assignment.id if assignment else None
+        if assignment is not None:
+            _name_annotator(session, row, assignment)
     return before != (row.state, row.assignment_id)
+
+
+def _name_annotator(session: Session, row: Submission, assignment: Assignment) -> None:
+    """Name the annotator in payments that were recorded before it was known whose work it is."""
+    unnamed = update(Payment).where(Payment.submission_id == row.id, Payment.annotator_id.is_(None))
+    session.execute(unnamed.values(annotator_id=assignment.annotator_id))
 
 
 def _assignment_of(

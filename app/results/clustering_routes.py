@@ -12,6 +12,7 @@ from app.annotation.bundles import images_at
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
+from app.core.attachments import attachment
 from app.core.heavy import heavy
 from app.core.paging import Page
 from app.core.web import DatabaseSession
@@ -171,5 +172,5 @@ def export_clusters(
     campaign, model = _campaign_and_model(session, account, campaign_id, version)
     clustering = clusterings.get_clustering(session, model, clustering_id)
     lines = "".join(clusterings.clusters_csv(session, campaign, clustering))
-    headers = {"Content-Disposition": 'attachment; filename="clusters.csv"'}
+    headers = attachment(campaign.name, "clusters.csv")
     return Response(lines.encode(), media_type="text/csv", headers=headers)

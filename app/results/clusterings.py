@@ -43,7 +43,10 @@ TITLES = {"k-means": "k-means", "ward": "Ward", "average": "average linkage"}
 def list_clusterings(session: Session, model: Model) -> list[Clustering]:
     """List the clusterings of a model, newest first."""
     query = select(Clustering).where(Clustering.model_id == model.id)
-    return list(session.scalars(query.order_by(Clustering.created_at.desc(), Clustering.id)))
+    # A model is published with its own clusters and those that the requester named before.
+    is_own = Clustering.algorithm == "model"
+    order = (Clustering.created_at.desc(), is_own, Clustering.name, Clustering.id)
+    return list(session.scalars(query.order_by(*order)))
 
 
 def get_clustering(
@@ -141,7 +144,10 @@ def merge_clusters(
         clusters, silhouettes = _described(session, campaign, vectors, labels)
     for index, old in enumerate(clustering.clusters):
         if index not in chosen:
-            clusters[int(labels[before == index][0])]["name"] = old["name"]
+            kept: dict[str, Any] = {
+                key: value for key, value in old.items() if key in ("name", "carried_from")
+            }
+            clusters[int(labels[before == index][0])].update(kept)
     names = [clustering.clusters[index]["name"] for index in chosen]
     joined = name.strip() or ", ".join(dict.fromkeys(given for given in names if given))
     clusters[int(labels[before == chosen[0]][0])]["name"] = joined[:MOST_NAME]
@@ -171,6 +177,7 @@ def rename(clustering: Clustering, name: str | None, names: Mapping[int, str]) -
                 code="unknown_cluster",
             )
         clusters[index]["name"] = _checked(given)
+        clusters[index].pop("carried_from", None)
     clustering.clusters = clusters
 
 

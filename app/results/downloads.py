@@ -1,6 +1,5 @@
 """API of the exports of a campaign."""
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Literal
@@ -16,6 +15,7 @@ from app.accounts.routes import SignedIn
 from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
+from app.core.attachments import attachment
 from app.core.database import snapshot
 from app.core.heavy import heavy
 from app.core.row_security import scope_to_account
@@ -112,7 +112,7 @@ def export_file(
     reveals = export.identities and identities
     campaign = get_campaign(session, account, campaign_id, edit=reveals)
     headers = {
-        "Content-Disposition": f'attachment; filename="{_filename(campaign, export)}"',
+        **attachment(campaign.name, export.name),
         VERSION_HEADER: str(EXPORT_VERSION),
     }
     options = Options(per_answer, reveals)
@@ -134,12 +134,3 @@ def _pieces(
     with snapshot() as session:
         scope_to_account(session, account.id)
         yield from make(session, campaign, export, None, options)
-
-
-def _filename(campaign: Campaign, export: Export) -> str:
-    """Return the file name. Archives of several campaigns end up in one folder, so theirs contains
-    the campaign's name."""
-    if export.group != "everything":
-        return export.name
-    words = re.findall(r"[a-z0-9]+", campaign.name.lower())
-    return "-".join([*words[:8], export.name])

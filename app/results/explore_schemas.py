@@ -258,7 +258,8 @@ def _summary(clustering: Clustering) -> dict[str, object]:
 class ClusterOut(BaseModel):
     """A cluster. `silhouette`: mean of its images; `cohesion`: mean distance of its images from its
     centre; `words`: the annotators' descriptions of groups of its images; `images`: typical ones,
-    the medoid first."""
+    the medoid first; `carried_from`: the version of the model whose corresponding cluster was given
+    this name, null if the name was given here."""
 
     index: int
     name: str
@@ -267,6 +268,7 @@ class ClusterOut(BaseModel):
     cohesion: float
     words: list[str]
     images: list[ShownImage]
+    carried_from: int | None = None
 
 
 class ClusteringOut(ClusteringSummary):

@@ -23,10 +23,11 @@ from app.core.storage import put_object
 from app.features.reading import table_wanted
 from app.features.tables import FeatureTable
 from app.jobs.service import report_progress
+from app.results.carried import Described, carried_clusterings, read_described
 from app.results.dataset import load_learning_data
 from app.results.encoding import encode_many
 from app.results.models import EmbeddedImage, Model
-from app.results.own_clusters import Described, own_clusters, read_described
+from app.results.own_clusters import own_clusters
 from app.results.publish import TrainedModel, publish_model
 from app.results.quota import require_room_for_models
 from app.results.stopping import neighbour_stability
@@ -65,11 +66,10 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
         f"job {job_id}: storing", lambda: _store_artifact(campaign.id, name, learned)
     )
     trained = _trained(given, learned, key)
-    if learned.memberships is not None:
-        described = given.described
-        own = own_clusters(learned.memberships, learned.embedding, described, campaign.seed)
-        settled = {} if own.kept is None else {"memberships_kept": own.kept}
-        trained = replace(trained, clusters=own, metrics={**trained.metrics, **settled})
+    described = through_outages(
+        f"job {job_id}: reading names of clusters", lambda: _read_described(campaign_id)
+    )
+    trained = _with_clusters(trained, learned, described, campaign.seed)
 
     def publish() -> int:
         with transaction() as session:
@@ -89,7 +89,7 @@ def with_table(data: LearningData, table: FeatureTable | None) -> LearningData:
 @dataclass(frozen=True)
 class _Given:
     """The input of a job. wanted: see batches_wanted; before: (N, d) vectors of an earlier round;
-    map_before: (N, 2) the newest map; described: see read_described."""
+    map_before: (N, 2) the newest map."""
 
     campaign: Campaign
     data: LearningData
@@ -97,7 +97,6 @@ class _Given:
     wanted: list[tuple[int, int]]
     before: NDArray[np.float64] | None
     map_before: NDArray[np.float64] | None
-    described: Described
 
 
 def _read(campaign_id: UUID) -> _Given:
@@ -117,8 +116,27 @@ def _read(campaign_id: UUID) -> _Given:
             wanted=batches_wanted(session, campaign) if is_chosen(session, campaign) else [],
             before=vectors_of_earlier_round(session, campaign, data.newest_round),
             map_before=newest_map(session, campaign),
-            described=read_described(session, campaign),
         )
+
+
+def _read_described(campaign_id: UUID) -> Described:
+    """This is read after the fit, because the requester names clusters while it runs."""
+    with transaction() as session:
+        return read_described(session, session.get_one(Campaign, campaign_id))
+
+
+def _with_clusters(
+    trained: TrainedModel, learned: Learned, described: Described, seed: int
+) -> TrainedModel:
+    """Add the clusters that the model itself learned, and those that the requester named."""
+    labels = None
+    if learned.memberships is not None:
+        own = own_clusters(learned.memberships, learned.embedding, described, seed)
+        settled = {} if own.kept is None else {"memberships_kept": own.kept}
+        trained = replace(trained, clusters=own, metrics={**trained.metrics, **settled})
+        labels = own.labels
+    carried = carried_clusterings(learned.embedding, labels, described, seed)
+    return replace(trained, carried=carried)
 
 
 def vectors_of_earlier_round(

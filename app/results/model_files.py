@@ -58,9 +58,12 @@ ANNOTATOR_COLUMNS = [
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line per image: position, file name, and its coordinates; then whether features
-    alone place it, and the coordinates' standard deviations, empty if the model does not tell."""
+    alone place it, and the coordinates' standard deviations, empty if the model does not tell.
+
+    Dimensions that are 0 for all images are left out; the others keep their numbers, which
+    attributes.csv names."""
     rows = read_map(session, campaign, model)
-    axes = range(len(rows[0][1].vector) if rows else 0)
+    axes = np.flatnonzero(_used(rows)).tolist()
     uncertainty = read_uncertainty(campaign, model)
     names = [*(f"x{axis}" for axis in axes), "by_features", *(f"deviation{axis}" for axis in axes)]
     yield csv_line([*EMBEDDING_COLUMNS, *names])
@@ -68,14 +71,15 @@ def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterato
         certainty: list[Any] = [""] * (len(axes) + 1)
         if uncertainty is not None:
             certainty = [bool(uncertainty.by_features[row])]
-            certainty += [float(value) for value in uncertainty.deviation[row]]
-        coordinates = [float(value) for value in place.vector]
+            certainty += [float(uncertainty.deviation[row, axis]) for axis in axes]
+        coordinates = [float(place.vector[axis]) for axis in axes]
         yield csv_line([image.position, neutral(image.filename), *coordinates, *certainty])
 
 
 def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     """Return `embedding` (N, d) float32, `filenames` (N,), and `sha256` (N,), in order of
-    position; and `deviation` (N, d) and `by_features` (N,), if the model tells."""
+    position; `deviation` (N, d) and `by_features` (N,), if the model tells; and `used` (d,): False
+    for dimensions that are 0 for all images."""
     rows = read_map(session, campaign, model)
     buffer = io.BytesIO()
     uncertainty = read_uncertainty(campaign, model)
@@ -91,6 +95,7 @@ def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
         filenames=np.array([image.filename for image, _ in rows], dtype=np.str_),
         sha256=np.array([image.sha256 for image, _ in rows], dtype=np.str_),
         **certainty,
+        used=_used(rows),
     )
     return buffer.getvalue()
 
@@ -124,9 +129,11 @@ def embedding_parquet(session: Session, campaign: Campaign, model: Model) -> byt
 
 def vectors_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line of coordinates per image, without header, for the TensorFlow embedding
-    projector."""
-    for _, place in read_map(session, campaign, model):
-        yield "\t".join(f"{value:.6g}" for value in place.vector) + "\n"
+    projector. Dimensions that are 0 for all images are left out."""
+    rows = read_map(session, campaign, model)
+    axes = np.flatnonzero(_used(rows)).tolist()
+    for _, place in rows:
+        yield "\t".join(f"{place.vector[axis]:.6g}" for axis in axes) + "\n"
 
 
 def metadata_tsv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
@@ -243,3 +250,11 @@ def _zipped(keys: list[str], folder: str) -> Iterator[bytes]:
 
 def _vectors(rows: list[Any]) -> NDArray[np.float32]:
     return np.array([place.vector for _, place in rows], np.float32)
+
+
+def _used(rows: list[Any]) -> NDArray[np.bool_]:
+    """(d,) whether a dimension differs from 0 for any image; all of them if none does."""
+    if not rows:
+        return np.zeros(0, np.bool_)
+    used = np.asarray(_vectors(rows).any(axis=0))
+    return used if used.any() else np.ones_like(used)

@@ -59,7 +59,8 @@ class Clustering(Identified, Base):
     """A clustering of a model's images; `merged_from` is the one it was created from by merging.
 
     labels, silhouettes: one per image, by position; clusters: by number, each with `name`, `size`,
-    `silhouette`, `cohesion`, `words` and `images` (positions of typical ones, the medoid first).
+    `silhouette`, `cohesion`, `words` and `images` (positions of typical ones, the medoid first),
+    and `carried_from` (version of the earlier model that the name comes from) if it was carried.
     """
 
     __tablename__ = "clustering"

@@ -13,14 +13,12 @@ from app.annotation.bundles import images_at
 from app.campaigns.models import Campaign
 from app.collections.models import Image
 from app.core.errors import InvalidInput
-from app.results.clusterings import described_answers, described_clusters
+from app.results.carried import OWN, Described, carry_names
+from app.results.clusterings import described_clusters
 from app.results.model_parts import read_arrays, required_insight, tells
 from app.results.models import Clustering, Model
 from app.strategies.memberships import FILE, Memberships
-from learning.clusters import matched
 from learning.words import cluster_words
-
-OWN = "model"
 
 
 @dataclass(frozen=True)
@@ -34,33 +32,6 @@ class OwnClusters:
     kept: float | None = None
 
 
-@dataclass(frozen=True)
-class Described:
-    """What the database contributes to new clusters: answers with descriptions, and the clustering
-    of the previous model with its names."""
-
-    answers: tuple[list[list[int]], list[list[int]], list[list[str]]]
-    before: tuple[list[int], list[str]] | None
-
-
-def read_described(session: Session, campaign: Campaign) -> Described:
-    newest = (
-        select(Clustering)
-        .join(Model, Clustering.model_id == Model.id)
-        .where(
-            Model.campaign_id == campaign.id,
-            Clustering.algorithm == OWN,
-            Clustering.merged_from.is_(None),
-        )
-        .order_by(Model.version.desc())
-        .limit(1)
-    )
-    clustering = session.scalar(newest)
-    names = None if clustering is None else [cluster["name"] for cluster in clustering.clusters]
-    before = None if clustering is None or names is None else (clustering.labels, names)
-    return Described(described_answers(session, campaign, campaign.n_images), before)
-
-
 def own_clusters(
     memberships: Memberships, vectors: NDArray[np.float64], described: Described, seed: int
 ) -> OwnClusters:
@@ -70,30 +41,28 @@ def own_clusters(
     words = cluster_words(memberships.cluster, *described.answers)
     clusters, silhouettes = described_clusters(vectors, memberships.cluster, words, seed)
     kept = None
-    if described.before is not None:
-        labels, names = described.before
-        n = min(len(labels), len(memberships))
-        now, earlier = memberships.cluster[:n], np.array(labels[:n], np.int64)
-        same = matched(now, earlier)
-        for cluster, other in same.items():
-            clusters[cluster]["name"] = names[other]
+    if described.own is not None:
+        same = carry_names(clusters, memberships.cluster, described.own)
+        n = min(len(described.own.labels), len(memberships))
+        now, earlier = memberships.cluster[:n], np.array(described.own.labels[:n], np.int64)
         before = np.array([same.get(cluster, -1) for cluster in range(memberships.n_clusters)])
         kept = float((before[now] == earlier).mean())
     return OwnClusters(memberships.cluster.tolist(), silhouettes, clusters, kept)
 
 
-def store_own_clusters(session: Session, model: Model, own: OwnClusters) -> None:
-    session.add(
-        Clustering(
-            model_id=model.id,
-            name=f"The model's own, {len(own.clusters)} clusters",
-            algorithm=OWN,
-            parameters={"n_clusters": len(own.clusters)},
-            labels=own.labels,
-            silhouettes=own.silhouettes,
-            clusters=own.clusters,
-        )
+def store_own_clusters(session: Session, model: Model, own: OwnClusters) -> Clustering:
+    clustering = Clustering(
+        model_id=model.id,
+        name=f"The model's own, {len(own.clusters)} clusters",
+        algorithm=OWN,
+        parameters={"n_clusters": len(own.clusters)},
+        labels=own.labels,
+        silhouettes=own.silhouettes,
+        clusters=own.clusters,
     )
+    session.add(clustering)
+    session.flush()
+    return clustering
 
 
 def own_clustering(session: Session, model: Model) -> Clustering | None:

@@ -20,6 +20,7 @@ from app.campaigns.rounds import Batch, end_campaign, open_next, schedule_round
 from app.core.database import advisory_lock
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
+from app.results.carried import NewClustering
 from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
 
@@ -36,6 +37,7 @@ class TrainedModel:
     insight:      what the requester sees about attributes and annotators
     notes:        for the next fit
     clusters:     those that the model itself learned
+    carried:      clusterings of the previous model that the requester named
     ask_about:    number of images that the campaign asked about; 0 for all
     enough:       whether the campaign may end before its last round, under these settings
     """
@@ -51,6 +53,7 @@ class TrainedModel:
     insight: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     clusters: OwnClusters | None = None
+    carried: list[NewClustering] = field(default_factory=list)
     enough: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     ask_about: int = 0
@@ -108,8 +111,8 @@ def _store_model(
             )
         ],
     )
-    if trained.clusters is not None:
-        store_own_clusters(session, model, trained.clusters)
+    own = None if trained.clusters is None else store_own_clusters(session, model, trained.clusters)
+    session.add_all(clustering.stored(model, own) for clustering in trained.carried)
     return model
 
 

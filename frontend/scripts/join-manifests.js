@@ -15,7 +15,7 @@ function add(name, rename = (key) => key) {
   rmSync(part);
 }
 
-for (const name of ['requesters', 'sheet', 'preview']) add(name);
+for (const name of ['requesters', 'sheet', 'posted', 'preview']) add(name);
 const shared = new Set();
 for (const kind of kinds) {
   add(`annotator-${kind}`, (key) =>

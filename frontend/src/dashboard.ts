@@ -1,5 +1,6 @@
 /** Mounts the islands of the server-rendered pages, each with its own piece of the build. */
 import { mount, type Component } from 'svelte';
+import { showChosenTab } from './lib/tabs';
 import './styles/app.css';
 
 type Island = () => Promise<{ default: Component<Record<string, string>> }>;
@@ -27,6 +28,8 @@ const islands: Record<string, Island> = {
   api: () => import('./dashboard/api/ApiPage.svelte') as ReturnType<Island>,
   exports: () => import('./dashboard/exports/ExportsPage.svelte') as ReturnType<Island>,
 };
+
+showChosenTab(document.querySelector('.tabs'));
 
 for (const target of document.querySelectorAll<HTMLElement>('[data-island]')) {
   const { island, ...data } = target.dataset;

@@ -1,6 +1,8 @@
 """Collections and uploads to them."""
 
 import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,21 +44,32 @@ class Collection:
 
         Images that are already in the collection are not sent again, so call this again to resume
         an interrupted upload. `progress` is called with (files done, total number of files).
+
+        The collection keeps the first name of files with the same content. Tables can use all of
+        their names. Files of the same name in several folders are listed with their folders in the
+        report; in the collection they have the same name, so a table that describes them needs a
+        column `sha256`.
         """
         files = _files(what)
-        known = {image.sha256 for image in self.images()} if self.n_images else set()
+        called = _names_in_report(files)
+        stored = self.images() if self.n_images else iter(())
+        known = {image.sha256: image.filename for image in stored}
         report = UploadReport(n_images=self.n_images)
+        aliases: dict[str, str] = {}
         done = 0
         for batch in _batches(files):
-            fresh = []
+            fresh: list[tuple[Path, bytes]] = []
             for path in batch:
                 data = path.read_bytes()
-                if hashlib.sha256(data).hexdigest() in known:
-                    report.present.append(path.name)
+                name = known.get(hashlib.sha256(data).hexdigest())
+                if name is None:
+                    fresh.append((path, data))
                 else:
-                    fresh.append((path.name, data))
+                    report.present.append(called[path])
+                    if name != path.name:
+                        aliases.setdefault(path.name, name)
             if fresh:
-                self._send(fresh, report)
+                self._send(fresh, report, called, aliases)
             done += len(batch)
             if progress is not None:
                 progress(done, len(files))
@@ -93,13 +106,30 @@ class Collection:
         ids = {feature_set.name: feature_set.id for feature_set in self.feature_sets()}
         self._transport.request("DELETE", f"{self._path}/feature-sets/{ids[name]}")
 
-    def _send(self, parts: list[tuple[str, bytes]], report: UploadReport) -> None:
-        sent = [("files", part) for part in parts]
-        reply = self._transport.post(f"{self._path}/files", files=sent)
-        report.added |= {file["filename"]: file["position"] for file in reply["added"]}
-        report.duplicates |= {file["filename"]: file["same_as"] for file in reply["duplicates"]}
-        report.rejected |= {file["filename"]: file["reason"] for file in reply["rejected"]}
-        report.partly_used |= {file["filename"]: file["reason"] for file in reply["partly_used"]}
+    def _send(
+        self,
+        files: list[tuple[Path, bytes]],
+        report: UploadReport,
+        called: dict[Path, str],
+        aliases: dict[str, str],
+    ) -> None:
+        """Send a batch and note what became of it. aliases: other names of images, by name."""
+        sent = [("files", (path.name, data)) for path, data in files]
+        form = {"aliases": json.dumps(aliases)} if aliases and _is_table(files[0][0]) else {}
+        reply = self._transport.post(f"{self._path}/files", files=sent, data=form)
+        names = {path.name: called[path] for path, _ in files}
+
+        def by_name(part: str, value: str) -> dict[str, Any]:
+            return {
+                names.get(file["filename"], file["filename"]): file[value] for file in reply[part]
+            }
+
+        for file in reply["duplicates"]:
+            aliases.setdefault(file["filename"], file["same_as"])
+        report.added |= by_name("added", "position")
+        report.duplicates |= by_name("duplicates", "same_as")
+        report.rejected |= by_name("rejected", "reason")
+        report.partly_used |= by_name("partly_used", "reason")
         report.attributes, report.n_images = reply["attributes"], reply["n_images"]
 
 
@@ -116,7 +146,18 @@ def _files(what: Paths) -> list[Path]:
         else:
             raise FileNotFoundError(f"The file or folder {path} does not exist.")
     # Tables last, so that the images they describe are there.
-    return sorted(files, key=lambda path: path.suffix.lower() == ".csv")
+    return sorted(files, key=_is_table)
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
+
+
+def _names_in_report(files: list[Path]) -> dict[Path, str]:
+    """Return what each file is called in the report: its name, with its folders if there are
+    several files of that name."""
+    counts = Counter(path.name for path in files)
+    return {path: path.name if counts[path.name] == 1 else path.as_posix() for path in files}
 
 
 def _batches(files: list[Path]) -> Iterator[list[Path]]:
@@ -124,9 +165,12 @@ def _batches(files: list[Path]) -> Iterator[list[Path]]:
     batch: list[Path] = []
     size = 0
     for path in files:
+        # Responses name files without their folders.
+        is_named_twice = any(path.name == other.name for other in batch)
         alone = path.suffix.lower() in (".zip", ".csv")
         bytes_ = path.stat().st_size
-        if batch and (alone or len(batch) >= MOST_FILES or size + bytes_ > MOST_BYTES):
+        is_full = len(batch) >= MOST_FILES or size + bytes_ > MOST_BYTES
+        if batch and (alone or is_named_twice or is_full):
             yield batch
             batch, size = [], 0
         batch.append(path)

@@ -211,12 +211,17 @@ def test_the_trace_can_be_played_back_and_taken_away(client: TestClient) -> None
     device = {"width": 360, "height": 740, "ratio": 3, "pointer": "coarse", "language": "de",
               "question_language": ""}  # fmt: skip
     trace = [[0, "o"], [900, "p", 0, 0, 1]]
-    submit(client, who, a_lease(client, who), trace=trace, device=device)
+    lease = a_lease(client, who)
+    submit(client, who, lease, trace=trace, device=device)
     sign_in(client, owner)
     base = f"/api/v1/campaigns/{campaign.id}/answers"
     (answer,) = client.get(f"{base}?annotator=0&replay=true").json()["items"]
     assert (answer["replay"]["trace"], answer["replay"]["device"]) == (trace, device)
     assert client.get(answer["replay"]["urls"][5]).status_code == 200
+    # Columns and colours are those that the annotator saw.
+    assert answer["replay"]["columns"] == 6
+    colours = [(lease["first_colour"] + group) % 10 for group in range(campaign.max_groups)]
+    assert answer["replay"]["colours"] == colours
     assert client.get(base).json()["items"][0]["replay"] is None
     assert client.get(f"{base}?annotator=7").json() == {"items": [], "next": None}
     exported = client.get(f"/api/v1/campaigns/{campaign.id}/export/traces.jsonl").text

@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 from sqlalchemy import select
 
+from app.accounts.models import Account
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign
 from app.collections.service import add_files, create_collection
@@ -22,6 +24,7 @@ from app.results.models import EmbeddedImage, Model
 from testbed.builders import a_campaign, a_png, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_insight import INSIGHT
+from tests.app.test_insight import a_model as a_published_model
 from tests.app.test_security_headers import check_type
 from tests.support.parquet import typed
 
@@ -57,11 +60,13 @@ def test_a_file_is_named_by_us_whatever_a_campaign_is_called(client: TestClient)
         stored.name = 'a"; filename=x.html\r\nX: y/../Ünder\u202e'
     sign_in(client, owner)
     base = f"/api/v1/campaigns/{campaign.id}/export"
-    named = {"archive.zip": "a-filename-x-html-x-y-nder-archive.zip", "answers.csv": "answers.csv"}
-    for file, name in named.items():
+    for file in ("archive.zip", "answers.csv"):
         reply = client.get(f"{base}/{file}")
         assert reply.status_code == 200, reply.text
-        assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
+        assert reply.headers["content-disposition"] == (
+            f'attachment; filename="a-filename-x-html-x-y-under-{file}"; '
+            f"filename*=UTF-8''a-filename-x-html-x-y-%C3%BCnder-{file}"
+        )
         assert "x" not in reply.headers
     for file in ("answers.html", "..%2f..%2fsecret_key", "archive.zip%0d%0aX:y"):
         reply = client.get(f"{base}/{file}")
@@ -96,6 +101,26 @@ def a_model(client: TestClient) -> tuple[Campaign, NDArray[np.float32]]:
         )
     sign_in(client, owner)
     return campaign, points
+
+
+def test_dimensions_that_no_answer_needs_are_no_columns(client: TestClient, owner: Account) -> None:
+    campaign = a_campaign(owner)
+    points = np.random.default_rng(0).normal(size=(campaign.n_images, 4)).astype(np.float32)
+    points[:, [1, 3]] = 0
+    a_published_model(campaign, points)
+    base = f"/api/v1/campaigns/{campaign.id}/export"
+    header, first, *_ = client.get(f"{base}/embedding.csv").text.splitlines()
+    assert header == "image,filename,x0,x2,by_features,deviation0,deviation2"
+    assert [float(cell) for cell in first.split(",")[2:4]] == pytest.approx(points[0, [0, 2]])
+    lines = client.get(f"{base}/vectors.tsv").text.splitlines()
+    assert {line.count("\t") for line in lines} == {1}
+    with np.load(io.BytesIO(client.get(f"{base}/embedding.npz").content)) as arrays:
+        np.testing.assert_array_equal(arrays["embedding"], points)
+        assert arrays["used"].tolist() == [True, False, True, False]
+    # Nothing was learned: there is no dimension that could be left out.
+    a_published_model(campaign, np.zeros((campaign.n_images, 2)), version=2)
+    header = client.get(f"{base}/embedding.csv").text.splitlines()[0]
+    assert header.startswith("image,filename,x0,x1,")
 
 
 def test_the_embedding_is_exported_by_position_and_neighbours_are_nearest_first(
@@ -210,9 +235,7 @@ def test_no_cell_of_any_file_is_a_formula(client: TestClient) -> None:
         reply = client.get(f"{base}/export/{file['file']}")
         if reply.is_success:
             check_type(reply)
-            assert f'filename="{file["file"]}"' in reply.headers["content-disposition"] or (
-                file["group"] == "everything"
-            )
+            assert f'{file["file"]}"' in reply.headers["content-disposition"]
         if file["kind"] not in ("csv", "tsv"):
             continue
         text = reply.text

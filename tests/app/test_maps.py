@@ -194,6 +194,8 @@ def test_images_are_found_by_name_and_by_position(client: TestClient, owner: Acc
     images = client.get(path_of(campaign, "map/images?find=IMAGE-00")).json()["items"]
     assert [image["position"] for image in images] == list(range(10))
     assert client.get(path_of(campaign, "map/images?find=%25")).json()["items"] == []
+    many = client.get(path_of(campaign, "map/images?find=image")).json()
+    assert (len(many["items"]), many["total"]) == (20, 30)
     given = client.get(path_of(campaign, "map/images?at=7&at=3")).json()["items"]
     assert [image["filename"] for image in given] == ["image-007.png", "image-003.png"]
     bundle = client.get(path_of(campaign, "map/pictures/small?at=7&at=3")).content

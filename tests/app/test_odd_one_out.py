@@ -3,6 +3,7 @@
 import csv
 import io
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -160,3 +161,10 @@ def test_triplets_find_neighbours() -> None:
     played = play(design, crowd, 1200, 0)
     # By chance, 10 of 59.
     assert played.points[-1].right > 0.5
+
+
+def test_only_the_odd_one_has_a_colour() -> None:
+    assert get_kind("odd_one_out").colours(2, UUID(int=18)) == [None, 0]
+    assert get_kind("select").colours(3, UUID(int=18)) == [0, 1, 2]
+    assert get_kind("grid").colours(3, UUID(int=18)) == [8, 9, 0]
+    assert get_kind("labels").with_classes(["a", "b"]).colours(2, UUID(int=18)) == []

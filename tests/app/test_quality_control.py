@@ -119,6 +119,22 @@ def test_a_repeat_shows_an_earlier_grid_in_other_places(client: TestClient) -> N
         assert [answer.agreement for answer in answers] == [1.0] * 4
 
 
+def test_a_repeat_names_the_answer_that_it_repeats(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_checked_campaign(owner=owner, annotation={"gold_share": 0})
+    work(client, campaign, 20, "honest")
+    sign_in(client, owner)
+    base = f"/api/v1/campaigns/{campaign.id}/answers"
+    answers = client.get(f"{base}?replay=true").json()["items"]
+    repeats = [answer for answer in answers if answer["role"] == "repeat"]
+    assert len(repeats) == 4
+    assert {answer["replay"]["repeats"] for answer in answers if answer not in repeats} == {None}
+    for repeat in repeats:
+        earlier = client.get(f"{base}/{repeat['replay']['repeats']}").json()
+        assert sorted(earlier["images"]) == sorted(repeat["images"])
+        assert (earlier["role"], earlier["annotator"]) == ("ask", repeat["annotator"])
+
+
 @pytest.mark.parametrize(
     ("kind", "verdicts", "is_stopped"),
     # Which grids are checks is chance: after the measures, another may blur what was plain before.

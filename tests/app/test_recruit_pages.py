@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +12,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.accounts.models import Account
-from app.annotation.models import Assignment
+from app.annotation.models import Annotator, AnnotatorIdentity, Assignment
 from app.core.database import transaction
 from app.recruitment.accounts import PURPOSE
+from app.recruitment.channel import PlatformSubmission, PostingStatus
 from app.recruitment.models import ChannelAccount, Payment, Recruitment, Submission
+from app.recruitment.people import person_hash
+from app.recruitment.reconcile import Seen, take_in
 from app.recruitment.settling import settle
 from app.results.monitor import read_monitor
 from emulators.mturk.server import Emulator
@@ -340,3 +344,37 @@ def test_the_page_of_recruiting_is_there_for_those_who_may_see_the_campaign(
     assert "Your platform accounts are under" in settings.text
     sign_in(client, an_account("other@example.org"))
     assert client.get(f"/campaigns/{campaign.id}/recruit").status_code == 404
+
+
+def test_a_payment_names_whose_work_it_was_once_that_is_known(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner)
+    recruitment = a_recruitment(owner, campaign)
+    person = "A" + "1" * 13
+    row = a_submission(recruitment, person_hash=person_hash(recruitment, person))
+    a_payment(recruitment, row)
+    listed = f"/api/v1/campaigns/{campaign.id}/payments"
+    (payment,) = client.get(listed).json()["items"]
+    assert payment["annotator"] is None
+    with transaction() as session:
+        annotator = Annotator(campaign_id=campaign.id, position=7)
+        session.add(annotator)
+        session.flush()
+        assignment = Assignment(
+            campaign_id=campaign.id, annotator_id=annotator.id, recruitment_id=recruitment.id,
+            posting_id=row.posting_id, channel=recruitment.channel, external_id=row.external_id,
+            state="completed", target=1, n_answered=1, completion_code="ABCD",
+        )  # fmt: skip
+        identity = AnnotatorIdentity(
+            annotator_id=annotator.id, campaign_id=campaign.id, channel=recruitment.channel,
+            key_hash=row.person_hash, external_id=person,
+        )  # fmt: skip
+        session.add_all([assignment, identity])
+        session.flush()
+        platform = PlatformSubmission(row.external_id, person, "submitted")
+        status = PostingStatus("open", 3, 1, 0)
+        seen = Seen(row.posting_id, status, [platform], datetime.now(UTC))
+        take_in(session, recruitment.id, seen)
+    payments = client.get(listed).json()["items"]
+    assert {payment["annotator"] for payment in payments} == {7}

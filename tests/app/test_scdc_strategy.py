@@ -329,15 +329,22 @@ def test_names_go_on_to_the_next_model_and_lost_files_are_told(
     before = client.patch(path, json={"names": named}).json()
     own = client.get(f"{base}/models/2/own-clusters").json()
     assert own["clusters"][0]["name"] == "kind 0"
+    asked_for = client.post(path.rpartition("/")[0], json={"n_clusters": 2}).json()
+    mine = f"{path.rpartition('/')[0]}/{asked_for['id']}"
+    client.patch(mine, json={"name": "Mine", "names": {"0": "large", "1": "small"}})
     answer(client, a_session(client, campaign, key="annotator-000002"), 13)
     run_job()
-    (after,) = client.get(f"{base}/models/3/clusterings").json()["items"]
+    listed = client.get(f"{base}/models/3/clusterings").json()["items"]
+    assert {item["name"] for item in listed} >= {"Mine"}
+    assert listed[-1]["algorithm"] == "model"
+    after = listed[-1]
     now = client.get(f"{base}/models/3/clusterings/{after['id']}").json()
     kept = [cluster for cluster in now["clusters"] if cluster["name"]]
     assert kept
+    assert {cluster["carried_from"] for cluster in kept} == {2}
     for cluster in kept:
-        mine = [k for k, label in enumerate(now["labels"]) if label == cluster["index"]]
-        earlier = [before["labels"][k] for k in mine]
+        members = [k for k, label in enumerate(now["labels"]) if label == cluster["index"]]
+        earlier = [before["labels"][k] for k in members]
         assert before["clusters"][max(set(earlier), key=earlier.count)]["name"] == cluster["name"]
 
     archive = client.get(f"{base}/export/archive.zip").content

@@ -99,6 +99,20 @@ def test_clusters_are_told_by_what_annotators_wrote() -> None:
     assert words[2] == ()
 
 
+def test_no_two_clusters_are_named_by_the_same_word() -> None:
+    labels = np.repeat(np.arange(6), 4)
+    rng = np.random.default_rng(0)
+    images = [rng.permutation(24)[:12].tolist() for _ in range(60)]
+    groups = [labels[shown].tolist() for shown in images]
+    # Both of the first two are round to most annotators, and the second is dotted to some.
+    others = ["striped", "plain", "tall", "flat"]
+    names = [["round", "dotted" if k % 5 == 0 else "round", *others] for k in range(60)]
+    words = cluster_words(labels, images, groups, names)
+    assert words[0] == ("round",)
+    assert words[1] == ("dotted", "round"), "round is still said of it, but is not its name"
+    assert [cell[0] for cell in words[2:]] == others
+
+
 def test_clusters_go_on_from_those_with_most_of_the_same_images() -> None:
     before = np.repeat([0, 1, 2], [10, 10, 10])
     now = np.repeat([2, 0, 1, 3], [10, 8, 7, 5])

@@ -22,7 +22,7 @@ def answers_of(n: int, noise: float = 0.2, seed: int = 0) -> Groupings:
 
 
 def by_shares(answers: Groupings) -> FloatArray:
-    """Positions (N, 3) by how often two images were put together: fast, and independent of the learning systems."""
+    """Positions (N, 3) by how often two images were put together: by no learning system."""
     together, shown = np.zeros((N, N)), np.full((N, N), 2.0)
     for images, groups in zip(answers.images, answers.groups, strict=True):
         same = groups[:, None] == groups

@@ -207,6 +207,25 @@ def see_curves(page: Page, root: str) -> None:
     is_fine(page)
 
 
+def see_work_by_its_address(page: Page, root: str) -> None:
+    """As from "View the work" on Recruit. What is loaded above does not push it out of view, also
+    in browsers without scroll anchoring."""
+    page.goto("about:blank")
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded',"
+        " () => { document.documentElement.style.overflowAnchor = 'none' })"
+    )
+    page.goto(f"{root}/annotators#play-1")
+    expect(page.get_by_role("group", name="Preference heatmap")).to_be_attached()
+    title = page.get_by_role("heading", name="Annotator 1 at work")
+    expect(page.get_by_test_id("replay").get_by_role("img")).to_have_count(6)
+    expect(title).to_be_in_viewport()
+    # Columns and colours are the annotator's.
+    tiles = page.get_by_test_id("replay").get_by_role("list").first
+    columns = tiles.evaluate("all => getComputedStyle(all).gridTemplateColumns.split(' ').length")
+    assert columns == int(tiles.get_attribute("data-columns") or 0) == 6
+
+
 def see_preferences_and_decide(page: Page, root: str, owner: Account) -> None:
     page.goto(f"{root}/annotators")
     heatmap = page.get_by_role("group", name="Preference heatmap")
@@ -223,6 +242,7 @@ def see_preferences_and_decide(page: Page, root: str, owner: Account) -> None:
     expect(work.get_by_role("columnheader", name="Seconds")).to_be_visible()
     work.get_by_role("button", name="Play back annotator 1").click()
     expect(page.get_by_test_id("replay").get_by_role("img")).to_have_count(6)
+    see_work_by_its_address(page, root)
     work.get_by_role("button", name="Decide about annotator 1").click()
     dialog = page.get_by_role("dialog", name="Decide about annotator 1")
     dialog.get_by_role("radio", name=re.compile("^Stop")).check()

@@ -14,8 +14,9 @@ from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.storage import put_object
 from app.features.encoder import is_available
+from app.results.carried import Described
 from app.results.models import Model
-from app.results.own_clusters import Described, own_clusters, store_own_clusters
+from app.results.own_clusters import own_clusters, store_own_clusters
 from app.strategies.memberships import FILE, memberships_of
 from testbed.builders import a_campaign, an_account
 from testbed.system import System
@@ -81,7 +82,7 @@ def _publish(campaign: Campaign, places: np.ndarray, version: int) -> None:
         ).one()
         model.artifact_key = f"models/{campaign.id}/{version}"
         put_object(f"{model.artifact_key}/{FILE}", memberships.to_bytes())
-        own = own_clusters(memberships, places, Described(([], [], []), None), 0)
+        own = own_clusters(memberships, places, Described(([], [], [])), 0)
         store_own_clusters(session, model, own)
 
 

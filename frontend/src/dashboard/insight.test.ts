@@ -69,6 +69,9 @@ describe('numbers', () => {
     expect(percent(0.456)).toBe('46 %');
     expect(shareText(0.456, 0.031)).toBe('46 % ± 3 %');
     expect(shareText(0.9964, 0.00003)).toBe('99.6 % ± 0.1 %');
+    expect(shareText(0.99, 0.03)).toBe('at least 96 %');
+    expect(shareText(1, 0.00003)).toBe('at least 99.9 %');
+    expect(shareText(0.004, 0.02)).toBe('at most 2 %');
     expect(shareText(0.456, null)).toBe('46 %');
     expect(shareText(null, undefined)).toBe('–');
     expect(decimal(2.345, 1)).toBe('2.3');

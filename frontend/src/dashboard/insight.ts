@@ -11,7 +11,7 @@ const NAMED_CLUSTERS = 3;
 /** The annotators' words for its clusters or for its two sides, or its number. */
 export function attributeName({ index, low, high, overall, clusters = [] }: Named): string {
   if (overall) return 'overall similarity';
-  const words = clusters.flatMap((cluster) => cluster.words.slice(0, 1));
+  const words = [...new Set(clusters.flatMap((cluster) => cluster.words.slice(0, 1)))];
   if (words.length > 1) {
     const more = words.length > NAMED_CLUSTERS ? ', …' : '';
     return words.slice(0, NAMED_CLUSTERS).join(', ') + more;
@@ -29,12 +29,18 @@ export function percent(share: number | null): string {
   return share === null ? '–' : `${Math.round(share * 100)} %`;
 }
 
-/** "46 % ± 3 %", "99.6 % ± 0.1 %"; without the error where it is not known. */
+/**
+ * "46 % ± 3 %", "99.6 % ± 0.1 %"; without the error where it is not known. Where the error reaches
+ * past 0 or 100 %, only the other end is given: "at least 96 %".
+ */
 export function shareText(share: number | null, error: number | null | undefined): string {
   if (share === null || error == null) return percent(share);
   const digits = error < 0.01 ? 1 : 0;
+  const around = Math.max(error, 0.001);
   const shown = (value: number) => `${(100 * value).toFixed(digits)} %`;
-  return `${shown(share)} ± ${shown(Math.max(error, 0.001))}`;
+  if (share + around > 1) return `at least ${shown(Math.max(share - around, 0))}`;
+  if (share - around < 0) return `at most ${shown(share + around)}`;
+  return `${shown(share)} ± ${shown(around)}`;
 }
 
 /** Above this a probability is not told from certainty. */

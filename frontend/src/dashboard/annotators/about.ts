@@ -19,7 +19,7 @@ export function attributeWords({
   high,
   clusters,
 }: Pick<AnswerAttribute, 'low' | 'high' | 'clusters'>): string {
-  const groups = clusters.flatMap((words) => words.slice(0, 1));
+  const groups = [...new Set(clusters.flatMap((words) => words.slice(0, 1)))];
   if (groups.length > 1) return groups.slice(0, NAMED_CLUSTERS).join(', ');
   return [low[0], high[0]].filter((word) => word !== undefined).join(' – ');
 }

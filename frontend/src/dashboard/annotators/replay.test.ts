@@ -1,5 +1,14 @@
 import { expect, it } from 'vitest';
-import { duration, groupsAt, placeText, symbolOf, type TraceEvent, votesText } from './replay';
+import {
+  columnsSeen,
+  duration,
+  groupsAt,
+  numberText,
+  placeText,
+  symbolOf,
+  type TraceEvent,
+  votesText,
+} from './replay';
 
 const trace: TraceEvent[] = [
   [0, 'o'],
@@ -38,4 +47,13 @@ it('calls votes by their names, and groups by their numbers', () => {
   expect(votesText([0, 1, 1, -1], choices)).toBe('1 yes, 2 no, 0 unsure');
   expect([-1, 1].map((group) => placeText(group, []))).toEqual(['', ', group 2']);
   expect(symbolOf(0, [])).toBe('');
+});
+
+it('has the columns and numbers of groups that the annotator saw', () => {
+  expect(columnsSeen({ columns: 6, device: null })).toBe(6);
+  expect(columnsSeen({ columns: 6, device: { width: 1440 } })).toBe(6);
+  expect(columnsSeen({ columns: 6, device: { width: 390 } })).toBe(4);
+  expect(columnsSeen({ columns: 3, device: { width: 390 } })).toBe(3);
+  expect([-1, 0, 1].map((group) => numberText(group, [7, 8]))).toEqual(['', '1', '2']);
+  expect(numberText(0, [null, 0]), 'with the others, and no colour').toBe('');
 });

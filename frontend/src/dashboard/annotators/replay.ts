@@ -64,6 +64,26 @@ export function votesText(groups: readonly number[], choices: readonly string[])
     .join(', ');
 }
 
+const NARROW = 576;
+const COLUMNS_WHEN_NARROW = 4;
+
+interface Seen {
+  columns: number;
+  device: unknown;
+}
+
+/** In how many columns the annotator saw the images; narrow windows have fewer (GridLayout). */
+export function columnsSeen({ columns, device }: Seen): number {
+  const { width } = (device ?? {}) as { width?: number };
+  const isNarrow = width !== undefined && width < NARROW;
+  return isNarrow ? Math.min(columns, COLUMNS_WHEN_NARROW) : columns;
+}
+
+/** The number that a group bears on the annotator's page; none where groups are choices. */
+export function numberText(group: number, colours: readonly (number | null)[]): string {
+  return group >= 0 && colours[group] != null ? String(group + 1) : '';
+}
+
 export function duration(trace: readonly TraceEvent[], elapsed: number | null): number {
   return Math.max(elapsed ?? 0, trace.at(-1)?.[0] ?? 0);
 }

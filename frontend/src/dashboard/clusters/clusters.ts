@@ -15,9 +15,20 @@ export const ALGORITHMS = [
   ],
 ] as const;
 
-/** A name, or the word annotators use, or the number. */
-export function clusterName({ name, words, index }: Pick<Cluster, 'name' | 'words' | 'index'>) {
-  return name || words[0] || `cluster ${index + 1}`;
+type Named = Pick<Cluster, 'name' | 'words' | 'index'>;
+
+/**
+ * What each cluster is called, in their order: the name it was given, or the first of the
+ * annotators' words that names no other cluster, or its number.
+ */
+export function clusterNames(clusters: readonly Named[]): string[] {
+  const taken = new Set(clusters.map(({ name }) => name).filter(Boolean));
+  return clusters.map((cluster) => {
+    if (cluster.name) return cluster.name;
+    const name = cluster.words.find((word) => !taken.has(word)) ?? `cluster ${cluster.index + 1}`;
+    taken.add(name);
+    return name;
+  });
 }
 
 /** How to read a mean silhouette (Kaufman and Rousseeuw 1990). */
@@ -31,4 +42,21 @@ export function silhouetteWords(value: number): string {
 /** Plus zero: no "-0.00". */
 export function silhouetteText(value: number): string {
   return (Math.round(value * 100) / 100 + 0).toFixed(2);
+}
+
+/**
+ * "weakly separated (silhouette 0.30)". A model's own clusters are not judged by the silhouette: the
+ * model decides by probabilities, and clusters that it tells apart surely can be near each other.
+ */
+export function separationText(silhouette: number, algorithm: string, what = 'silhouette'): string {
+  const value = `${what} ${silhouetteText(silhouette)}`;
+  return algorithm === 'model' ? value : `${silhouetteWords(silhouette)} (${value})`;
+}
+
+/** Which names were not given to this clustering's clusters by hand; empty if all were. */
+export function carriedText(clusters: readonly Pick<Cluster, 'carried_from'>[]): string {
+  const versions = clusters.flatMap(({ carried_from: from }) => from ?? []);
+  if (versions.length === 0) return '';
+  const names = versions.length === 1 ? '1 name is' : `${versions.length} names are`;
+  return `${names} carried over from model ${versions[0]}: these clusters have most of the images that the named ones had.`;
 }

@@ -24,16 +24,22 @@ export class Details {
     return images.flatMap((image) => this.known.get(image) ?? []);
   }
 
-  /** At most twenty images whose file names contain `text`; raises ApiError. */
-  async find(text: string): Promise<Image[]> {
+  /** At most twenty images whose file names contain `text`, and their number; raises ApiError. */
+  async find(text: string): Promise<{ items: Image[]; total: number }> {
     const query = { find: text };
-    const { items } = await reply(this.api.GET('/map/images', { params: { query } }));
+    const { items, total } = await reply(this.api.GET('/map/images', { params: { query } }));
     this.keep(items);
-    return items;
+    return { items, total };
   }
 
   private keep(images: readonly Image[]): void {
     if (this.known.size > KEPT) this.known.clear();
     for (const image of images) this.known.set(image.position, image);
   }
+}
+
+/** What a search says of matches that it does not list; empty if there are none. */
+export function unlistedText(listed: number, total: number): string {
+  if (total <= listed) return '';
+  return `The first ${listed} of ${total.toLocaleString('en')} matches are listed. Type more of the name.`;
 }

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
-import { allowed, attention, actionsOf, nextOf, paymentActions, sentenceOf } from './attention';
+import {
+  allowed,
+  attention,
+  actionsOf,
+  nextOf,
+  paymentActions,
+  sentenceOf,
+  whoOf,
+} from './attention';
 import { PLATFORMS } from './platforms.fixture';
 import { learnPlatforms } from './platforms.svelte';
 
@@ -129,4 +137,13 @@ describe('what can be done', () => {
     expect(row && nextOf('approve', row, null)).toMatch(/^\$1\.20 is being paid\./);
     expect(sentenceOf(work({ flag: 'incomplete' }), 'mturk')).toContain('4 of 10 grids');
   });
+});
+
+it('names whose work a row is about, also once it is paid', () => {
+  const [submitted] = attention([{ recruitment, differences: [] }], [work({ flag: 'new' })], []);
+  expect(submitted && whoOf(submitted)).toBe('Annotator 3');
+  const stopped = [differs({ what: 'held', payment_id: 'p', sentence: '' })];
+  const held = pay({ state: 'held', annotator: null });
+  const [paid] = attention([{ recruitment, differences: stopped }], [], [held]);
+  expect(paid && whoOf(paid)).toBe('Unknown person');
 });

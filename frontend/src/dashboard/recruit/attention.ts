@@ -3,7 +3,7 @@
 import type { Difference, Payment, Recruitment, Submission } from '../../api/types';
 import { amount } from '../../lib/format';
 import { compensates, platformOf } from './platforms.svelte';
-import { whatFor } from './words';
+import { whatFor, whoseWork } from './words';
 
 export type Action =
   | 'approve'
@@ -230,7 +230,13 @@ export function attention(
   return items;
 }
 
-/** What follows from a action, for the row that it was done in. */
+/** Whose work or payment a row is about; it stays the same once the row is decided. */
+export function whoOf({ submission, annotator }: Item): string {
+  if (submission) return whoseWork(submission);
+  return annotator === null ? 'Unknown person' : `Annotator ${annotator}`;
+}
+
+/** What follows from an action, for the row that it was done in. */
 export function nextOf(action: Action, item: Item, cents: number | null): string {
   const { recruitment, payment, submission } = item;
   const platform = platformOf(recruitment.channel);
