@@ -32,7 +32,7 @@ from app.results.service import get_model
 
 # This number is raised when columns or arrays of a file change their meaning or disappear. New ones
 # are added at the end and do not raise it.
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
 MEDIA = {
     "csv": "text/csv",
     "jsonl": "application/jsonl",
