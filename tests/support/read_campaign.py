@@ -28,6 +28,7 @@ OF_MODEL = (
     "/comparison?other_version={version}", "/clusterings", "/cluster-suggestion", "/own-clusters",
     "/memberships", "/memberships?order=uncertain", "/labels", "/labels?order=contested",
     "/label-quality", "/map/layout", "/map/sheets/0/0/0", "/map/labels?by=label",
+    "/map/attributes", "/map/attributes/0", "/map/layout?method=axes-0-0",
 )  # fmt: skip
 OF_CLUSTERING = ("", "/clusters.csv")
 
