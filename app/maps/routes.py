@@ -22,6 +22,7 @@ from app.maps import columns, learned, service
 from app.maps.layout import LAYOUT_TYPE, METHOD, layout_bytes
 from app.maps.levels import N_LEVELS
 from app.maps.sheets import Tile
+from app.results.attribute_names import name_of
 from app.results.class_labels import read_class_labels, tells_class_labels
 from app.results.insight import is_ordered
 from app.results.labels import read_labels
@@ -71,10 +72,12 @@ class ColumnOut(BaseModel):
 
 
 class LearnedAttributeOut(BaseModel):
-    """An attribute that the model learned. Only `ordered` ones can be axes of the map. `low`,
-    `high`, `clusters`: the annotators' words for its two sides, or for its clusters."""
+    """An attribute that the model learned. Only `ordered` ones can be axes of the map. `name`:
+    given by a requester, or empty; `low`, `high`, `clusters`: the annotators' words for its two
+    sides, or for its clusters."""
 
     index: int
+    name: str
     overall: bool
     ordered: bool
     low: list[str]
@@ -223,6 +226,7 @@ def list_learned_attributes(
     items = [
         LearnedAttributeOut(
             index=attribute["index"],
+            name=name_of(attribute),
             overall=overall,
             ordered=is_ordered(attribute),
             low=attribute["low"],

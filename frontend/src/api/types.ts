@@ -72,6 +72,7 @@ export type Model = Schemas['ModelOut'];
 export type ModelMap = Schemas['MapOut'];
 export type MapPoint = Schemas['MapPoint'];
 export type MapColumns = Schemas['ColumnsOut'];
+export type LearnedAttribute = Schemas['LearnedAttributeOut'];
 export type MapColumn = Schemas['ColumnOut'];
 export type Neighbours = Schemas['NeighboursOut'];
 export type Neighbour = Schemas['NeighbourOut'];
