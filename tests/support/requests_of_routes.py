@@ -72,6 +72,8 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
         "/places": {"vectors": [[0.0]]},
         "/feature-sets/compute": {"source": "appearance"},
         "{set_id}": {"name": "x"},
+        "{index}/name": {"name": "x"},
+        "/images/copy": {**sha256, "name": "x"},
         "/images/dependents": sha256,
         "/images/delete": sha256,
         "/collections/{collection_id}": {"name": "Mine"},
