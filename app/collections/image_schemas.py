@@ -134,9 +134,12 @@ class CopyIn(BaseModel, extra="forbid"):
 
     def selection(self) -> Selection:
         given = self.filter
+        image_filter = (
+            filter_of(given.search, given.attribute, given.missing) if given is not None else None
+        )
         return Selection(
             hashes=self.sha256,
-            filter=given and filter_of(given.search, given.attribute, given.missing),
+            filter=image_filter,
             expected=self.expected,
             positions=self.positions or None,
         )

@@ -30,7 +30,7 @@ OF_MODEL = (
     "/label-quality", "/map/layout", "/map/sheets/0/0/0", "/map/labels?by=label",
     "/map/attributes", "/map/attributes/0", "/map/layout?method=axes-0-0",
 )  # fmt: skip
-OF_CLUSTERING = ("", "/clusters.csv")
+OF_CLUSTERING = ("", "/clusters.csv", "/clusters/0/images")
 
 
 def addresses_of(session: Session, campaign_id: UUID) -> list[str]:

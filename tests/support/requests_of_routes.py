@@ -43,6 +43,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
         "asked-images": {"images": [0]},
         "annotation": {"thanks": "x"},
         "/clusterings": {"n_clusters": 3},
+        "/clusterings/selection": {"images": [0]},
         "/merge": {"clusters": [0, 1]},
         "{clustering_id}": {"name": "x"},
         "shares": {"email": "ada@example.org", "access": "view"},

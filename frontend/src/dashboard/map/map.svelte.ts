@@ -132,6 +132,12 @@ export class MapState {
     this.clusterings = clusterings;
   }
 
+  /** Colour the map by a new clustering; raises ApiError. */
+  async showClustering(id: string): Promise<void> {
+    await this.loadOptions();
+    this.colourBy = `clustering:${id}`;
+  }
+
   /** Another model's clustering of the same name takes the place of the one that was shown. */
   private keepClustering(next: ClusteringSummary[]): void {
     const before = this.clusterings.find(({ id }) => this.colourBy === `clustering:${id}`);
