@@ -22,6 +22,7 @@ COPY learning learning
 COPY likewise likewise
 COPY workers workers
 COPY app app
+COPY docs/*.md docs/
 # In place: templates and migrations are read from the source folder.
 RUN pip install --no-deps --no-build-isolation -e . \
  && python -m likewise.encoder_weights \

@@ -22,7 +22,7 @@ from app.campaigns import routes as campaigns
 from app.collections import image_routes, import_routes, media
 from app.collections import pages as collection_pages
 from app.collections import routes as collections
-from app.core import api_page, assets, openapi
+from app.core import api_page, assets, documents, openapi
 from app.core.bodies import BodyLimits
 from app.core.database import serve_no_annotators
 from app.core.logs import REQUESTS, begin_log, log_the_uncaught
@@ -156,6 +156,7 @@ def create_app() -> FastAPI:
         webhooks.api,
         webhook_pages.pages,
         api_page.pages,
+        documents.pages,
         # Last of the pages: its addresses end in a name of a section.
         campaign_pages.pages,
         progress_routes.pages,

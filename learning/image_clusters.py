@@ -79,6 +79,17 @@ class ImageClusters(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return KMeans(self.n_clusters, n_init=10, random_state=self.random_state)
 
 
+def clusters_around(X: ArrayLike, starts: ArrayLike) -> IntArray:
+    """Return (N,) the cluster of every image by k-means that begins at `starts` (K, d), whose
+    numbers the clusters keep. X: (N, d)."""
+    points = as_points(X)
+    centres = np.asarray(starts, np.float64)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = KMeans(len(centres), init=centres, n_init=1).fit_predict(points)
+    return np.asarray(labels, np.int64)
+
+
 def suggest_n_clusters(
     X: ArrayLike, algorithm: str = "k-means", most: int = 20, random_state: int = 0
 ) -> Suggestion:

@@ -6,7 +6,18 @@ The positions after a deleted image move up. Lock order: campaigns, then the col
 
 from dataclasses import dataclass, field
 
-from sqlalchemy import ColumnElement, and_, delete, func, select, text
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Integer,
+    and_,
+    any_,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+)
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -45,7 +56,8 @@ class CollectionInUse(Conflict):
 
 @dataclass(frozen=True)
 class Selection:
-    """A selection of images by the hashes of their content, or all that match a filter.
+    """A selection of images by the hashes of their content, by their positions, or all that match a
+    filter.
 
     expected: how many images the requester saw, so that a filter does not delete images added since
     """
@@ -53,10 +65,14 @@ class Selection:
     hashes: list[str] = field(default_factory=list)
     filter: ImageFilter | None = None
     expected: int | None = None
+    positions: list[int] | None = None
 
     def condition(self, collection: Collection) -> ColumnElement[bool]:
         if self.filter is not None:
             return matches(collection.id, self.filter)
+        if self.positions is not None:
+            among = Image.position == any_(literal(self.positions, ARRAY(Integer)))
+            return and_(Image.collection_id == collection.id, among)
         return and_(Image.collection_id == collection.id, Image.sha256.in_(self.hashes))
 
 

@@ -9,10 +9,11 @@ from fastapi.responses import Response
 
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
-from app.collections import deletion, search, service, tables
+from app.collections import copies, deletion, search, service, tables
 from app.collections.details import details_of
 from app.collections.image_schemas import (
     AttributeValuesOut,
+    CopyIn,
     DeletedOut,
     ImageDetails,
     ImageOut,
@@ -21,9 +22,11 @@ from app.collections.image_schemas import (
     SelectionUseOut,
     ShapesOut,
 )
+from app.collections.schemas import CollectionOut
 from app.collections.search import ImageFilter
 from app.collections.shapes import shapes_of
 from app.core.attachments import attachment
+from app.core.bodies import long_lists, takes
 from app.core.copying import in_pieces
 from app.core.database import snapshot
 from app.core.heavy import heavy
@@ -126,6 +129,24 @@ def delete_images(
         session, account, collection, body.selection(), unused_only=body.unused_only
     )
     return DeletedOut(deleted=deleted, n_images=collection.n_images)
+
+
+@api.post("/images/copy", status_code=201)
+@takes(long_lists)
+@heavy
+def copy_images(
+    collection_id: UUID,
+    body: CopyIn,
+    session: DatabaseSession,
+    account: SignedIn,
+    response: Response,
+) -> CollectionOut:
+    """Create a collection with some of the images. A worker copies them, with names and attributes;
+    its progress is that of the new collection's import."""
+    source = service.get_collection(session, account, collection_id)
+    collection, _ = copies.start_copy(session, account, source, body.selection(), body.name)
+    response.headers["Location"] = f"/api/v1/collections/{collection.id}"
+    return CollectionOut.of(collection)
 
 
 @api.get("/shapes")

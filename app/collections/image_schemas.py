@@ -1,10 +1,10 @@
 """Bodies of the images API."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, FailFast, Field, model_validator
 
 from app.collections.deletion import Selection, SelectionUse
 from app.collections.details import Details
@@ -107,6 +107,42 @@ class SelectionIn(BaseModel):
             filter_of(given.search, given.attribute, given.missing) if given is not None else None
         )
         return Selection(hashes=self.sha256, filter=image_filter, expected=self.expected)
+
+
+class CopyIn(BaseModel, extra="forbid"):
+    """The name of a new collection, and the images to copy into it: by their hashes, by their
+    positions, or all that match a filter; `expected` is then their number."""
+
+    name: str = Field(description="1 to 200 characters.", examples=["Faces with glasses"])
+    sha256: list[str] = Field(default=[], max_length=10_000)
+    positions: Annotated[list[StrictInt], Field(max_length=1_000_000), FailFast()] = []
+    filter: FilterIn | None = None
+    expected: StrictInt | None = None
+
+    @model_validator(mode="after")
+    def _selects_in_one_way(self) -> Self:
+        if [bool(self.sha256), bool(self.positions), self.filter is not None].count(True) != 1:
+            raise ValueError("Select images by sha256, by positions, or by a filter.")
+        if self.filter is not None and self.expected is None:
+            raise ValueError(
+                "If you select images by a filter, set expected to the number of images it finds."
+            )
+        outside = [position for position in self.positions if not 0 <= position < 2**31]
+        if outside:
+            raise ValueError(f"There is no image {outside[0]}.")
+        return self
+
+    def selection(self) -> Selection:
+        given = self.filter
+        image_filter = (
+            filter_of(given.search, given.attribute, given.missing) if given is not None else None
+        )
+        return Selection(
+            hashes=self.sha256,
+            filter=image_filter,
+            expected=self.expected,
+            positions=self.positions or None,
+        )
 
 
 class UsageOut(BaseModel, from_attributes=True):

@@ -21,6 +21,7 @@ from app.collections.addresses import (
     read_object,
 )
 from app.collections.attributes import AttributeRow
+from app.collections.copies import COPY, copy_images
 from app.collections.fetch import Unreachable, fetch
 from app.collections.garbage import keep_objects
 from app.collections.imports import (
@@ -42,6 +43,7 @@ from app.core.settings import get_settings
 from app.core.storage import get_object
 
 logger = logging.getLogger(__name__)
+Fetched = list[bytes | LikewiseError]
 # The files of a batch are in memory until they are decoded: at most 16 of the largest allowed.
 ROWS_AT_A_TIME = 16
 FETCHERS = 8
@@ -98,9 +100,13 @@ def _work(collection_import: CollectionImport, stopping: Callable[[], bool]) -> 
     try:
         while done < len(rows):
             batch = rows[done : done + ROWS_AT_A_TIME]
-            fetched = None if stopping() else _fetched(fetchers, batch, collection_import, stopping)
-            if fetched is None:
+            if stopping():
                 return False
+            fetched: Fetched | None = None
+            if collection_import.kind != COPY:
+                fetched = _fetched(fetchers, batch, collection_import, stopping)
+                if fetched is None:
+                    return False
             with transaction() as session:
                 _write(session, collection_import, batch, fetched)
             done += len(batch)
@@ -141,7 +147,7 @@ def _fetched(
     batch: list[Row],
     collection_import: CollectionImport,
     stopping: Callable[[], bool],
-) -> list[bytes | LikewiseError] | None:
+) -> Fetched | None:
     """Return the files of a batch, or the errors of those that cannot be fetched, and renew the
     lease in the meantime. None if the worker is stopped before all have arrived."""
     abandoned = Event()
@@ -182,17 +188,19 @@ def _write(
     session: Session,
     collection_import: CollectionImport,
     batch: list[Row],
-    fetched: list[bytes | LikewiseError],
+    fetched: Fetched | None,
 ) -> None:
-    """Write images, attributes, problems and counts of one batch. Raises LostLease."""
+    """Write images, attributes, problems and counts of one batch. fetched: None for images that are
+    copied. Raises LostLease."""
     collection = session.get_one(Collection, collection_import.collection_id)
     keep_objects(session, collection.id)
-    pairs = list(zip(batch, fetched, strict=True))
-    problems = [(row, it) for row, it in pairs if not isinstance(it, bytes)]
-    here = [(row, it) for row, it in pairs if isinstance(it, bytes)]
-    stored = store_files(session, collection, [(name_of(row.filename), it) for row, it in here])
-    candidates = []
-    for (row, _), outcome in zip(here, stored, strict=True):
+    if fetched is None:
+        stored = copy_images(session, collection, batch)
+    else:
+        stored = _stored(session, collection, batch, fetched)
+    candidates: list[tuple[Row, Candidate]] = []
+    problems: list[tuple[Row, LikewiseError]] = []
+    for row, outcome in zip(batch, stored, strict=True):
         if isinstance(outcome, Candidate):
             candidates.append((row, outcome))
         else:
@@ -218,6 +226,19 @@ def _write(
         session.execute(
             insert(ImportProblem), [_noted(collection_import.id, *problem) for problem in problems]
         )
+
+
+def _stored(
+    session: Session, collection: Collection, batch: list[Row], fetched: Fetched
+) -> list[Candidate | LikewiseError]:
+    """Decode and store the files; for each row the image to add, or why it cannot be added."""
+    files = [
+        (name_of(row.filename), data)
+        for row, data in zip(batch, fetched, strict=True)
+        if isinstance(data, bytes)
+    ]
+    outcomes = iter(store_files(session, collection, files))
+    return [next(outcomes) if isinstance(data, bytes) else data for data in fetched]
 
 
 def _noted(import_id: UUID, row: Row, error: LikewiseError) -> dict[str, object]:

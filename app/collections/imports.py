@@ -44,13 +44,13 @@ def start_import(
     if manifest is None and base is None:
         raise InvalidInput("Enter a list of addresses, or an object storage address.")
     if manifest is None:
-        return _begin(session, owner, collection, "prefix", str(base), None)
+        return begin_import(session, owner, collection, "prefix", str(base), None)
     filename, data = manifest
     rows = read_manifest(filename, data, base)
-    return _begin(session, owner, collection, "manifest", filename[:500] or "list", rows)
+    return begin_import(session, owner, collection, "manifest", filename[:500] or "list", rows)
 
 
-def _begin(
+def begin_import(
     session: Session,
     owner: Account,
     collection: Collection,
@@ -58,6 +58,8 @@ def _begin(
     source: str,
     rows: list[Row] | None,
 ) -> CollectionImport:
+    """Store an import with its rows, and dispatch it to a worker. rows: None for a worker to list
+    them."""
     begun = CollectionImport(
         id=uuid7(),
         collection_id=collection.id,
@@ -134,7 +136,7 @@ def retry_import(
     if collection_import.state in ACTIVE:
         raise Conflict("This import is still in progress.", code="import_active")
     if collection_import.n_rows is None:
-        return _begin(
+        return begin_import(
             session, owner, collection, collection_import.kind, collection_import.source, None
         )
     failed = {problem.row for problem in problems_of(session, collection_import)}
@@ -144,7 +146,7 @@ def retry_import(
     ]
     if not left:
         raise Conflict("This import had no problems: every row was used.", code="nothing_to_retry")
-    return _begin(
+    return begin_import(
         session, owner, collection, collection_import.kind, collection_import.source, left
     )
 

@@ -62,8 +62,9 @@ class Image(Identified, Base):
 class CollectionImport(Leased, Base):
     """An import: a worker fetches images from addresses or from object storage.
 
-    kind:   `manifest` (a CSV or JSON Lines list of addresses) or `prefix` (all objects below one)
-    source: name of the list, or the prefix
+    kind:   `manifest` (a CSV or JSON Lines list of addresses), `prefix` (all objects below one) or
+    `copy` (of images of another collection)
+    source: name of the list, the prefix, or the name of the other collection
     n_rows: null until the objects below a prefix have been listed
     n_done: rows processed; written together with their images, so that the next worker continues
     after them
@@ -73,7 +74,7 @@ class CollectionImport(Leased, Base):
     NOUN = "import"
     __tablename__ = "collection_import"
     __table_args__ = (
-        CheckConstraint("kind IN ('manifest', 'prefix')", name="kind"),
+        CheckConstraint("kind IN ('manifest', 'prefix', 'copy')", name="kind"),
         CheckConstraint(
             "state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"
         ),

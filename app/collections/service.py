@@ -311,6 +311,12 @@ def _room_of(session: Session, collection: Collection) -> tuple[int, RejectedIma
     )
 
 
+def require_room_for(session: Session, owner_id: UUID, n_images: int) -> None:
+    """Raise InvalidInput if an account cannot have so many more images."""
+    if _images_kept(session, owner_id) + n_images > get_settings().max_account_images:
+        raise InvalidInput(_account_full(), code="account_full")
+
+
 def require_room_of_account(session: Session, owner_id: UUID) -> None:
     """Raise InvalidInput if an account has more images than it may have, including those of the
     current transaction."""

@@ -80,6 +80,13 @@ def put_pieces(key: str, pieces: Iterable[bytes]) -> None:
         obstore.put(_store(), key, pieces)
 
 
+def copy_object(key: str, other: str) -> None:
+    """Copy an object, replacing what was there. Raises FileNotFoundError if there is none under
+    `key`, and otherwise like `put_object`."""
+    with _raising_no_room():
+        obstore.copy(_store(), key, other)
+
+
 @contextmanager
 def _raising_no_room() -> Iterator[None]:
     try:

@@ -112,7 +112,7 @@ def label_column(labels: Labels, by: LabelledBy) -> Column:
         "classifier": np.round(labels.prior, 2),
         "votes": labels.n_votes,
     }[by]
-    return _column_of_numbers(numbers)
+    return column_of_numbers(numbers)
 
 
 def class_column(campaign: Campaign, labels: ClassLabels, by: LabelledBy) -> Column:
@@ -129,10 +129,10 @@ def class_column(campaign: Campaign, labels: ClassLabels, by: LabelledBy) -> Col
         "classifier": np.round(labels.prior.max(axis=1), 2),
         "votes": labels.answers,
     }[by]
-    return _column_of_numbers(numbers)
+    return column_of_numbers(numbers)
 
 
-def _column_of_numbers(numbers: NDArray[Any]) -> Column:
+def column_of_numbers(numbers: NDArray[Any]) -> Column:
     values, codes = np.unique(numbers, return_inverse=True)
     return Column([f"{value:g}" for value in values.tolist()], codes.tolist())
 

@@ -5,12 +5,13 @@ then the level of every position's picture as uint8 (see `levels`). That is nine
 and a typed array can use them without parsing. A model never changes, so neither does its layout:
 it is generated once and kept in storage.
 
-There are two layouts: the principal axes, which publishing has computed, and t-SNE, which takes
-some seconds and is computed on the first request, for one request at a time.
+There are three kinds of layouts: the principal axes, which publishing has computed; two ordered
+attributes of the model; and t-SNE, which takes some seconds and is computed on the first request,
+for one request at a time.
 """
 
+import re
 from dataclasses import dataclass
-from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
 from app.core.storage import get_object, put_object
+from app.maps.learned import ordered_attribute
 from app.maps.levels import picture_levels
 from app.results.models import EmbeddedImage, Model
 from app.results.vectors import one_at_a_time, read_vectors
@@ -28,7 +30,9 @@ LAYOUT_TYPE = "application/vnd.likewise.map"
 MAGIC = b"LWM1"
 HEADER = 8
 MOST_RECENT = 8
-Method = Literal["pca", "tsne"]
+# `axes-2-0`: attribute 2 to the right, attribute 0 upwards.
+METHOD = r"^(pca|tsne|axes-\d{1,3}-\d{1,3})$"
+_AXES = re.compile(r"axes-(\d+)-(\d+)")
 
 
 @dataclass(frozen=True)
@@ -49,24 +53,26 @@ class Layout:
         return cls(places, np.frombuffer(data, np.uint8, n, HEADER + 8 * n))
 
 
-_recent: dict[tuple[UUID, Method], Layout] = {}
+_recent: dict[tuple[UUID, str], Layout] = {}
 
 
-def layout_bytes(session: Session, model: Model, method: Method = "pca") -> bytes:
-    """Return the stored layout, and generate it first if there is none. Raises Busy while another
-    t-SNE is being computed."""
+def layout_bytes(session: Session, model: Model, method: str = "pca") -> bytes:
+    """Return the stored layout, and generate it first if there is none.
+
+    method: matches METHOD. Raises Busy while another layout is being computed, and NotFound if the
+    model has no such ordered attributes.
+    """
     suffix = "" if method == "pca" else f"-{method}"
     key = f"maps/{model.campaign_id}/{model.id}{suffix}.bin"
     try:
         return get_object(key)
     except FileNotFoundError:
-        make = _tsne if method == "tsne" else _principal
-        data = make(session, model).encoded()
+        data = _computed(session, model, method).encoded()
         put_object(key, data)
         return data
 
 
-def read_layout(session: Session, model: Model, method: Method = "pca") -> Layout:
+def read_layout(session: Session, model: Model, method: str = "pca") -> Layout:
     """The layouts of the models requested last, to avoid reading storage again."""
     known = _recent.get((model.id, method))
     if known is None:
@@ -75,6 +81,23 @@ def read_layout(session: Session, model: Model, method: Method = "pca") -> Layou
         for oldest in list(_recent)[:-MOST_RECENT]:
             _recent.pop(oldest, None)
     return known
+
+
+def _computed(session: Session, model: Model, method: str) -> Layout:
+    if axes := _AXES.fullmatch(method):
+        return _by_attributes(session, model, int(axes[1]), int(axes[2]))
+    return _tsne(session, model) if method == "tsne" else _principal(session, model)
+
+
+def _by_attributes(session: Session, model: Model, across: int, up: int) -> Layout:
+    """Each attribute fills the whole side of the square. y grows downwards on the map, and high
+    values belong at the top."""
+    columns = [ordered_attribute(model, index)["index"] for index in (across, up)]
+    with one_at_a_time():
+        places = np.nan_to_num(read_vectors(session, model)[:, columns])
+    low = places.min(axis=0)
+    places = (places - low) / np.maximum(places.max(axis=0) - low, 1e-12)
+    return _leveled(np.stack([places[:, 0], 1 - places[:, 1]], axis=1))
 
 
 def _principal(session: Session, model: Model) -> Layout:

@@ -17,12 +17,15 @@ from app.core.attachments import attachment
 from app.core.bodies import long_lists, takes
 from app.core.fields import StrictInt
 from app.core.heavy import heavy
+from app.core.paging import Page
 from app.core.web import DatabaseSession
-from app.maps import columns, service
-from app.maps.layout import LAYOUT_TYPE, Method, layout_bytes
+from app.maps import columns, learned, service
+from app.maps.layout import LAYOUT_TYPE, METHOD, layout_bytes
 from app.maps.levels import N_LEVELS
 from app.maps.sheets import Tile
+from app.results.attribute_names import name_of
 from app.results.class_labels import read_class_labels, tells_class_labels
+from app.results.insight import is_ordered
 from app.results.labels import read_labels
 from app.results.routes import Version
 from app.results.service import get_model
@@ -37,13 +40,15 @@ Positions = Annotated[list[int], Query(max_length=MOST_AT_ONCE)]
 Level = Annotated[int, Path(ge=0, lt=N_LEVELS)]
 Place = Annotated[int, Path(ge=0, lt=2**N_LEVELS)]
 By = Annotated[
-    Method,
+    str,
     Query(
+        pattern=METHOD,
         description=(
-            "`pca`: the two principal axes; `tsne`: t-SNE, which keeps neighbours together, but "
-            "large distances mean nothing. The first request takes several seconds, and gets "
-            "503 `busy` while the server computes another one."
-        )
+            "`pca`: the two principal axes; `axes-2-0`: ordered attribute 2 to the right, 0 "
+            "upwards; `tsne`: t-SNE, which keeps neighbours together, but large distances mean "
+            "nothing. The first request for t-SNE takes several seconds, and gets 503 `busy` while "
+            "the server computes another one."
+        ),
     ),
 ]
 
@@ -65,6 +70,20 @@ class ColumnOut(BaseModel):
 
     values: list[str]
     codes: list[int]
+
+
+class LearnedAttributeOut(BaseModel):
+    """An attribute that the model learned. Only `ordered` ones can be axes of the map. `name`:
+    given by a requester, or empty; `low`, `high`, `clusters`: the annotators' words for its two
+    sides, or for its clusters."""
+
+    index: int
+    name: str
+    overall: bool
+    ordered: bool
+    low: list[str]
+    high: list[str]
+    clusters: list[list[str]]
 
 
 class ChosenIn(BaseModel, extra="forbid"):
@@ -195,6 +214,47 @@ def read_column(
         column = columns.annotator_column(session, campaign, annotator)
     else:
         column = columns.attribute_column(session, campaign, attribute)
+    return ColumnOut(values=column.values, codes=column.codes)
+
+
+@api.get("/models/{version}/map/attributes")
+@heavy
+def list_learned_attributes(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> Page[LearnedAttributeOut]:
+    """List the attributes that the model learned, the largest share of the answers first."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = get_model(session, campaign, version)
+    overall = (model.insight or {}).get("structure") == "pooled"
+    items = [
+        LearnedAttributeOut(
+            index=attribute["index"],
+            name=name_of(attribute),
+            overall=overall,
+            ordered=is_ordered(attribute),
+            low=attribute["low"],
+            high=attribute["high"],
+            clusters=[cluster["words"] for cluster in attribute.get("clusters", [])],
+        )
+        for attribute in learned.learned_attributes(model)
+    ]
+    return Page(items=items, next=None)
+
+
+@api.get("/models/{version}/map/attributes/{index}")
+@heavy
+def read_learned_attribute(
+    campaign_id: UUID,
+    version: Version,
+    index: Annotated[int, Path(ge=0, le=999)],
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ColumnOut:
+    """Return for each image its place on an ordered attribute, from 0 (low) to 100 (high), or its
+    cluster in another one."""
+    campaign = get_campaign(session, account, campaign_id)
+    model = get_model(session, campaign, version)
+    column = learned.learned_column(session, campaign, model, index)
     return ColumnOut(values=column.values, codes=column.codes)
 
 

@@ -11,7 +11,7 @@ from app.collections.models import Image
 from app.core.cells import csv_line
 from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
-from app.maps.layout import Method, read_layout
+from app.maps.layout import read_layout
 from app.maps.sheets import Tile, cells_of, sheet_bytes
 from app.results.models import Model
 
@@ -47,7 +47,7 @@ def some_images(session: Session, campaign: Campaign, positions: Sequence[int]) 
 
 
 def read_sheet(
-    session: Session, campaign: Campaign, model: Model, tile: Tile, method: Method = "pca"
+    session: Session, campaign: Campaign, model: Model, tile: Tile, method: str = "pca"
 ) -> bytes:
     """Return the tile's pictures as WebP; raises NotFound if it has no new picture."""
     cells = cells_of(read_layout(session, model, method), tile)
@@ -62,7 +62,7 @@ def selection_csv(
     campaign: Campaign,
     model: Model,
     positions: Sequence[int],
-    method: Method = "pca",
+    method: str = "pca",
 ) -> Iterator[str]:
     """Yield one line per image: position, file name, position on the map, attributes."""
     images = some_images(session, campaign, sorted(set(positions)))

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from app.results.answer_attributes import AttributeReading
+from app.results.attribute_names import name_of
 from app.results.known_columns import KnownColumns
 
 
@@ -13,7 +14,8 @@ class AnswerAttributeOut(BaseModel):
     the answer is most likely about none of the attributes; `probability`: of that attribute, or of
     none.
 
-    `overall`: the attribute is the one overall notion of similarity; `low`, `high`, `clusters`: the
+    `overall`: the attribute is the one overall notion of similarity; `name`: given by a requester,
+    or empty; `low`, `high`, `clusters`: the
     annotators' words for its two sides and for its clusters.
     """
 
@@ -21,6 +23,7 @@ class AnswerAttributeOut(BaseModel):
     attribute: int | None
     probability: float
     overall: bool
+    name: str
     low: list[str]
     high: list[str]
     clusters: list[list[str]]
@@ -59,10 +62,12 @@ class AgreementOut(BaseModel):
 
 
 class AttributeAgreementOut(BaseModel):
-    """An attribute by number, null for the whole embedding. `cells` has one entry per column."""
+    """An attribute by number, null for the whole embedding. `name`: given by a requester, or empty.
+    `cells` has one entry per column."""
 
     attribute: int | None
     overall: bool
+    name: str
     low: list[str]
     high: list[str]
     clusters: list[list[str]]
@@ -108,8 +113,9 @@ class KnownColumnsOut(BaseModel):
 
 
 def _words(attribute: dict[str, Any]) -> dict[str, Any]:
-    """The annotators' words for an attribute's two sides and for its clusters."""
+    """The requester's name, and the annotators' words for an attribute's two sides and clusters."""
     return {
+        "name": name_of(attribute),
         "low": attribute.get("low", []),
         "high": attribute.get("high", []),
         "clusters": [each["words"] for each in attribute.get("clusters", [])],

@@ -1,7 +1,9 @@
 """API of the clusterings of a model."""
 
+from typing import Annotated, Literal
 from uuid import UUID
 
+from fastapi import Path, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
@@ -13,10 +15,13 @@ from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
 from app.core.attachments import attachment
+from app.core.bodies import long_lists, takes
 from app.core.heavy import heavy
-from app.core.paging import Page
+from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
-from app.results import clusterings
+from app.results import clusterings, selected_clusters
+from app.results.cluster_members import members_of
+from app.results.cluster_schemas import ClusterImage, ClusterImagesPage, SelectedClusterIn
 from app.results.explore_schemas import (
     Algorithm,
     ClusteringIn,
@@ -76,6 +81,59 @@ def make_clustering(
         session, account, campaign, model, body.algorithm, body.n_clusters, body.name
     )
     return _whole(session, campaign, clustering)
+
+
+@api.post("/clusterings/selection", status_code=201)
+@takes(long_lists)
+@heavy
+def separate_images(
+    campaign_id: UUID,
+    version: Version,
+    body: SelectedClusterIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> ClusteringOut:
+    """Create a clustering in which these images are a cluster of their own."""
+    campaign, model = _campaign_and_model(session, account, campaign_id, version, edit=True)
+    base = (
+        clusterings.get_clustering(session, model, body.clustering_id)
+        if body.clustering_id is not None
+        else None
+    )
+    clustering = selected_clusters.separate_images(
+        session, account, campaign, model, body.images, body.name, base
+    )
+    return _whole(session, campaign, clustering)
+
+
+@api.get("/clusterings/{clustering_id}/clusters/{index}/images")
+@heavy
+def list_cluster_images(
+    campaign_id: UUID,
+    version: Version,
+    clustering_id: UUID,
+    index: Annotated[int, Path(ge=0, le=2**15 - 1, description="Number of the cluster.")],
+    session: DatabaseSession,
+    account: SignedIn,
+    paging: Paged,
+    order: Annotated[
+        Literal["typical", "doubtful", "position"],
+        Query(description="By silhouette, the largest or the smallest first, or by position."),
+    ] = "typical",
+) -> ClusterImagesPage:
+    """List all images of a cluster with their silhouettes. `total` counts them."""
+    campaign, model = _campaign_and_model(session, account, campaign_id, version)
+    clustering = clusterings.get_clustering(session, model, clustering_id)
+    members = members_of(clustering, index, order)
+    rows = paging.slice(0, lambda start, limit: members[start : start + limit])
+    shown = {image.position: image for image in images_at(session, campaign, rows)}
+    page = paging.page(
+        [
+            ClusterImage.of_member(shown[position], clustering.silhouettes[position])
+            for position in rows
+        ]
+    )
+    return ClusterImagesPage(items=page.items, next=page.next, total=len(members))
 
 
 @api.get("/cluster-suggestion")

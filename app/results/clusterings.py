@@ -77,25 +77,25 @@ def make_clustering(
     # Imported here, so that servers and commands start a second faster.
     from learning.image_clusters import ImageClusters
 
-    _require_room(session, model)
+    require_room(session, model)
     with one_at_a_time():
         vectors = read_vectors(session, model)
         try:
             labels = ImageClusters(n_clusters, algorithm, campaign.seed).fit_predict(vectors)
         except ValueError as error:
             raise InvalidInput(_as_sentence(error), code="cannot_cluster") from error
-        clusters, silhouettes = _described(session, campaign, vectors, labels)
+        clusters, silhouettes = described(session, campaign, vectors, labels)
     clustering = Clustering(
         model_id=model.id,
         name=name.strip()
-        or _unused_name(session, model, f"{TITLES[algorithm]}, {n_clusters} clusters"),
+        or unused_name(session, model, f"{TITLES[algorithm]}, {n_clusters} clusters"),
         algorithm=algorithm,
         parameters={"n_clusters": n_clusters, "random_state": campaign.seed},
         labels=labels.tolist(),
         silhouettes=silhouettes,
         clusters=clusters,
     )
-    return _added(session, account, campaign, clustering, "clustering.made")
+    return add_clustering(session, account, campaign, clustering, "clustering.made")
 
 
 def suggest(session: Session, campaign: Campaign, model: Model, algorithm: str) -> Suggestion:
@@ -126,7 +126,7 @@ def merge_clusters(
     name: of the merged cluster; by default the names of its parts, joined. Raises InvalidInput,
     Conflict, Busy.
     """
-    _require_room(session, model)
+    require_room(session, model)
     n = len(clustering.clusters)
     chosen = sorted(set(together))
     unknown = [index for index in chosen if not 0 <= index < n]
@@ -141,7 +141,7 @@ def merge_clusters(
     labels = merged(before, chosen)
     with one_at_a_time():
         vectors = read_vectors(session, model)
-        clusters, silhouettes = _described(session, campaign, vectors, labels)
+        clusters, silhouettes = described(session, campaign, vectors, labels)
     for index, old in enumerate(clustering.clusters):
         if index not in chosen:
             kept: dict[str, Any] = {
@@ -154,14 +154,14 @@ def merge_clusters(
     merger = Clustering(
         model_id=model.id,
         merged_from=clustering.id,
-        name=_unused_name(session, model, _merged_name(clustering.name, len(clusters))),
+        name=unused_name(session, model, _merged_name(clustering.name, len(clusters))),
         algorithm=clustering.algorithm,
         parameters=clustering.parameters,
         labels=labels.tolist(),
         silhouettes=silhouettes,
         clusters=clusters,
     )
-    return _added(session, account, campaign, merger, "clustering.merged")
+    return add_clustering(session, account, campaign, merger, "clustering.merged")
 
 
 def rename(clustering: Clustering, name: str | None, names: Mapping[int, str]) -> None:
@@ -222,7 +222,7 @@ def newest_clusters_csv(session: Session, campaign: Campaign, model: Model) -> I
     )
 
 
-def _described(
+def described(
     session: Session, campaign: Campaign, vectors: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> tuple[list[dict[str, Any]], list[float]]:
     """Return what is stored of each cluster, and the silhouette of each image."""
@@ -279,7 +279,8 @@ def described_answers(
     return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
-def _require_room(session: Session, model: Model) -> None:
+def require_room(session: Session, model: Model) -> None:
+    """Raise Conflict if the model has as many clusterings as it may have."""
     count = select(func.count()).select_from(Clustering).where(Clustering.model_id == model.id)
     if (session.scalar(count) or 0) >= MOST_CLUSTERINGS:
         raise Conflict(
@@ -288,9 +289,10 @@ def _require_room(session: Session, model: Model) -> None:
         )
 
 
-def _added(
+def add_clustering(
     session: Session, account: Account, campaign: Campaign, clustering: Clustering, event: str
 ) -> Clustering:
+    """Store a new clustering, and record the event for the audit."""
     session.add(clustering)
     session.flush()
     session.refresh(clustering)
@@ -298,7 +300,7 @@ def _added(
     return clustering
 
 
-def _unused_name(session: Session, model: Model, name: str) -> str:
+def unused_name(session: Session, model: Model, name: str) -> str:
     """Return `name`, or "NAME (2)" … if other clusterings of the model have it."""
     taken = {clustering.name for clustering in list_clusterings(session, model)}
     names = (f"{name} ({number})" if number > 1 else name for number in count(1))

@@ -17,7 +17,7 @@ from app.results.strips import Axis
 from learning.clusters import MOST_CLUSTERS, Suggestion
 from learning.comparison import Figure
 
-Name = Annotated[str, Field(max_length=MOST_NAME)]
+ClusterName = Annotated[str, Field(max_length=MOST_NAME)]
 Algorithm = Literal["k-means", "ward", "average"]
 
 
@@ -208,7 +208,7 @@ class SuggestionOut(BaseModel):
 class ClusteringIn(BaseModel, extra="forbid"):
     algorithm: Algorithm = "k-means"
     n_clusters: StrictInt = Field(ge=2, le=MOST_CLUSTERS)
-    name: Name = ""
+    name: ClusterName = ""
 
 
 class MergeIn(BaseModel, extra="forbid"):
@@ -216,23 +216,24 @@ class MergeIn(BaseModel, extra="forbid"):
     joined)."""
 
     clusters: list[StrictInt] = Field(max_length=MOST_CLUSTERS)
-    name: Name = ""
+    name: ClusterName = ""
 
 
 class RenameIn(BaseModel, extra="forbid"):
     """New names. `names` has those of clusters, by number; a blank one removes the name."""
 
-    name: Name | None = None
-    names: dict[int, Name] = {}
+    name: ClusterName | None = None
+    names: dict[int, ClusterName] = {}
 
 
 class ClusteringSummary(BaseModel):
     """A clustering. `silhouette`: mean over all images; `merged_from`: the clustering it was merged
-    from; `algorithm`: "model" for the clusters that the model itself learned."""
+    from; `algorithm`: "model" for the clusters that the model itself learned, "selection" for those
+    that a requester selected on the map."""
 
     id: UUID
     name: str
-    algorithm: Algorithm | Literal["model"]
+    algorithm: Algorithm | Literal["model", "selection"]
     n_clusters: int
     created_at: datetime
     silhouette: float

@@ -1,12 +1,13 @@
 """Bodies of the API of attributes and annotators."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.fields import StrictInt
+from app.results.attribute_names import MOST_NAME
 from app.results.insight import Examples, Insight, is_ordered
 
 
@@ -36,16 +37,18 @@ class GroupedImageOut(ExampleOut):
 class AttributeOut(BaseModel):
     """An attribute that answers are about: one or more `columns` of the embedding.
 
-    `share` of the answers, with its standard error; `confidence`: probability that it predicts
-    answers that the model has not learned from, null if the model does not estimate it. `overall`:
-    it is the one overall notion of similarity that all answers follow, not one attribute of
-    several. `ordered`: its images form one line. `low`, `high`: the annotators' words for the two
-    sides of its strongest column, the most telling first, and the most extreme images on each side;
-    `middle`: their words for what lies between. `clusters`: of an unordered attribute, the largest
-    first. `example`: a grid whose images differ in this attribute.
+    `name`: given by a requester, or empty; `share` of the answers, with its standard error;
+    `confidence`: probability that it predicts answers that the model has not learned from, null if
+    the model does not estimate it. `overall`: it is the one overall notion of similarity that all
+    answers follow, not one attribute of several. `ordered`: its images form one line. `low`,
+    `high`: the annotators' words for the two sides of its strongest column, the most telling first,
+    and the most extreme images on each side; `middle`: their words for what lies between.
+    `clusters`: of an unordered attribute, the largest first. `example`: a grid whose images differ
+    in this attribute.
     """
 
     index: int
+    name: str = ""
     share: float
     share_error: float | None = None
     confidence: float | None = None
@@ -80,6 +83,12 @@ class AttributeOut(BaseModel):
                 ],
             }
         )
+
+
+class AttributeNameIn(BaseModel, extra="forbid"):
+    """The name of an attribute; a blank one removes it."""
+
+    name: Annotated[str, Field(max_length=MOST_NAME)]
 
 
 class AnnotatorOut(BaseModel):

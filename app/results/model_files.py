@@ -22,6 +22,7 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
 from app.core.storage import list_objects, stream_object
 from app.core.zips import ZipStream
+from app.results.attribute_names import name_of
 from app.results.insight import full_insight
 from app.results.models import Model
 from app.results.questionnaires import QuestionnaireColumns
@@ -43,6 +44,7 @@ ATTRIBUTE_COLUMNS = [
     "columns",
     "clusters",
     "middle",
+    "name",
 ]
 ANNOTATOR_COLUMNS = [
     "annotator",
@@ -209,7 +211,9 @@ def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
         start = [attribute["index"], attribute["share"], low, high]
         # Models of earlier versions have no words for the middle.
         middle = neutral("; ".join(attribute.get("middle", [])))
-        yield csv_line([*start, *certainty, columns, neutral(clusters), middle])
+        yield csv_line(
+            [*start, *certainty, columns, neutral(clusters), middle, neutral(name_of(attribute))]
+        )
 
 
 def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:

@@ -20,6 +20,7 @@ from app.campaigns.rounds import Batch, end_campaign, open_next, schedule_round
 from app.core.database import advisory_lock
 from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
+from app.results.attribute_names import carry_names
 from app.results.carried import NewClustering
 from app.results.models import EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
@@ -81,6 +82,9 @@ def _store_model(
     session: Session, campaign: Campaign, job_id: UUID, trained: TrainedModel
 ) -> Model:
     latest = session.scalar(select(func.max(Model.version)).where(Model.campaign_id == campaign.id))
+    insight = trained.insight
+    if insight is not None:
+        insight = carry_names(session, campaign, insight, trained.embedding)
     model = Model(
         campaign_id=campaign.id,
         job_id=job_id,
@@ -91,7 +95,7 @@ def _store_model(
         metrics=trained.metrics,
         n_answers=trained.n_answers,
         artifact_key=trained.artifact_key,
-        insight=trained.insight,
+        insight=insight,
         notes=trained.notes,
     )
     session.add(model)

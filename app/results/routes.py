@@ -9,14 +9,16 @@ from sse_starlette import EventSourceResponse
 from app.accounts.api import api_router
 from app.accounts.routes import SignedIn
 from app.campaigns.service import get_campaign
+from app.campaigns.sharing import MayNotChange, access_of
 from app.core.heavy import heavy
 from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.jobs.models import Job
 from app.jobs.service import jobs_of
 from app.results import insight, neighbours, service
+from app.results.attribute_names import rename_attribute
 from app.results.evidence import count_evidence
-from app.results.insight_schemas import FocusIn, InsightOut
+from app.results.insight_schemas import AttributeNameIn, FocusIn, InsightOut
 from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
@@ -139,6 +141,26 @@ def read_insight(
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     return InsightOut.of(insight.read_insight(session, campaign, model))
+
+
+@api.put("/models/{version}/attributes/{index}/name", status_code=204)
+@heavy
+def name_attribute(
+    campaign_id: UUID,
+    version: Version,
+    index: Annotated[int, Path(ge=0, le=999, description="Number of the attribute.")],
+    body: AttributeNameIn,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> None:
+    """Name an attribute of a model. The attribute of the next models that orders the images in the
+    same way keeps the name."""
+    campaign = get_campaign(session, account, campaign_id)
+    # The campaign's row is not locked: the name does not concern annotators.
+    if access_of(session, account, campaign) == "view":
+        raise MayNotChange("This campaign is shared with you to view only. You cannot change it.")
+    model = service.get_model(session, campaign, version)
+    rename_attribute(session, account, campaign, model, index, body.name)
 
 
 @api.post("/focus", status_code=204)

@@ -38,7 +38,7 @@ BOBS = "Words-of-Bob"
 # Names of what is chosen from a few, or counted; the same for everybody.
 NO_IDS: dict[str, Any] = {
     "position": 0, "decision": "stop", "action": "pause", "file": "answers.csv", "level": 0,
-    "column": 0, "row": 0, "size": "small", "section": "map",
+    "column": 0, "row": 0, "index": 0, "size": "small", "section": "map",
 }  # fmt: skip
 # What stands in an address instead of a session: whoever has it may come in.
 KEYS = {"link", "token"}

@@ -102,6 +102,7 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "collection_id": campaign.collection_id,
         "version": 1,
         "position": 0,
+        "index": 0,
         "account_id": owner.id,
         "decision": "stop",
         "action": "pause",

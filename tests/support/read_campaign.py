@@ -28,8 +28,9 @@ OF_MODEL = (
     "/comparison?other_version={version}", "/clusterings", "/cluster-suggestion", "/own-clusters",
     "/memberships", "/memberships?order=uncertain", "/labels", "/labels?order=contested",
     "/label-quality", "/map/layout", "/map/sheets/0/0/0", "/map/labels?by=label",
+    "/map/attributes", "/map/attributes/0", "/map/layout?method=axes-0-0",
 )  # fmt: skip
-OF_CLUSTERING = ("", "/clusters.csv")
+OF_CLUSTERING = ("", "/clusters.csv", "/clusters/0/images")
 
 
 def addresses_of(session: Session, campaign_id: UUID) -> list[str]:

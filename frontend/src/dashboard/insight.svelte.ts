@@ -1,5 +1,5 @@
 /** What the shown model tells of attributes and annotators. */
-import { campaignApi, modelApi, reply } from '../api/client';
+import { at, campaignApi, modelApi, reply } from '../api/client';
 import type { Insight } from '../api/types';
 import { RequestState } from '../lib/request.svelte';
 import { ShownModel } from './models.svelte';
@@ -19,6 +19,21 @@ export class ShownInsight extends ShownModel {
     await this.request.run(async () => {
       const loaded = await reply(modelApi(this.campaignId, version).GET('/insight'));
       if (version === this.version) this.insight = loaded;
+    });
+  }
+
+  /** A blank name removes it. */
+  async rename(index: number, name: string): Promise<void> {
+    const version = this.insight?.version;
+    if (version === undefined) return;
+    await this.request.run(async () => {
+      await reply(
+        modelApi(this.campaignId, version).PUT('/attributes/{index}/name', {
+          ...at({ index }),
+          body: { name },
+        }),
+      );
+      await this.load(version);
     });
   }
 

@@ -16,6 +16,7 @@ import {
 function anAttribute(index: number, low: string[], high: string[]): Attribute {
   return {
     index,
+    name: '',
     share: 0.5,
     overall: false,
     ordered: true,
@@ -46,6 +47,8 @@ describe('attributes', () => {
   test('are called by the most telling word of each side', () => {
     expect(attributeName(SEX)).toBe('men – women');
     expect(attributeName(MOOD)).toBe('smiling');
+    expect(attributeName({ ...MOOD, name: 'mood' })).toBe('mood');
+    expect(attributeName({ ...MOOD, name: 'mood', overall: true })).toBe('mood');
     expect(attributeName(anAttribute(2, [], []))).toBe('attribute 2');
   });
 

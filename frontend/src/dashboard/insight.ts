@@ -3,13 +3,15 @@ import type { Attribute, Insight, Round } from '../api/types';
 import { OTHERS, PALETTE } from '../lib/palette';
 
 type Named = Pick<Attribute, 'index' | 'low' | 'high'> &
-  Partial<Pick<Attribute, 'overall' | 'clusters'>>;
+  Partial<Pick<Attribute, 'name' | 'overall' | 'clusters'>>;
 
 /** How many clusters of an unordered attribute its name lists. */
 const NAMED_CLUSTERS = 3;
 
-/** The annotators' words for its clusters or for its two sides, or its number. */
-export function attributeName({ index, low, high, overall, clusters = [] }: Named): string {
+/** The requester's name, the annotators' words for its clusters or for its two sides, or its
+ * number. */
+export function attributeName({ index, name, low, high, overall, clusters = [] }: Named): string {
+  if (name) return name;
   if (overall) return 'overall similarity';
   const words = [...new Set(clusters.flatMap((cluster) => cluster.words.slice(0, 1)))];
   if (words.length > 1) {

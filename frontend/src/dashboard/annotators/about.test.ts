@@ -7,6 +7,7 @@ const FOUND: AnswerAttribute = {
   attribute: 2,
   probability: 0.834,
   overall: false,
+  name: '',
   low: [],
   high: [],
   clusters: [],
@@ -14,6 +15,7 @@ const FOUND: AnswerAttribute = {
 
 it('names the attribute by number and by the words of the annotators', () => {
   expect(aboutText(FOUND)).toBe('About attribute 2 (83 %)');
+  expect(aboutText({ ...FOUND, name: 'eyes' })).toBe('About attribute 2: eyes (83 %)');
   const sides = { ...FOUND, low: ['red', 'warm'], high: ['blue'] };
   expect(aboutText(sides)).toBe('About attribute 2: red – blue (83 %)');
   const clusters = { ...FOUND, clusters: [['owl', 'round'], [], ['duck'], ['wren'], ['jay']] };

@@ -13,12 +13,14 @@ export function aboutText(found: AnswerAttribute): string {
   return `About attribute ${found.attribute}${words ? `: ${words}` : ''} ${sure}`;
 }
 
-/** The annotators' words for its clusters or for its two sides, empty without any. */
+/** Its name, or the annotators' words for its clusters or its two sides; empty without any. */
 export function attributeWords({
+  name,
   low,
   high,
   clusters,
-}: Pick<AnswerAttribute, 'low' | 'high' | 'clusters'>): string {
+}: Pick<AnswerAttribute, 'name' | 'low' | 'high' | 'clusters'>): string {
+  if (name) return name;
   const groups = [...new Set(clusters.flatMap((words) => words.slice(0, 1)))];
   if (groups.length > 1) return groups.slice(0, NAMED_CLUSTERS).join(', ');
   return [low[0], high[0]].filter((word) => word !== undefined).join(' – ');

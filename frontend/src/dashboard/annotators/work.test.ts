@@ -75,6 +75,7 @@ test('votes have no groups, fine or coarse', () => {
 test('preferred and used attributes are shown where the model knows them', () => {
   const attribute = {
     index: 0,
+    name: '',
     share: 1,
     overall: false,
     ordered: true,

@@ -1,5 +1,5 @@
 /** Order and groups of what is shown of attributes. */
-import type { Attribute, Example } from '../../api/types';
+import type { Attribute, Axis, Example } from '../../api/types';
 
 /** The attribute that most answers are about first. */
 export function byShare<A extends Pick<Attribute, 'share'>>(attributes: readonly A[]): A[] {
@@ -25,4 +25,9 @@ export function exampleGroups(example: readonly (Example & { group: number })[])
 /** "owl, round", or "cluster 2" where nobody wrote anything. */
 export function clusterTitle(words: readonly string[], index: number): string {
   return words.slice(0, 2).join(', ') || `cluster ${index + 1}`;
+}
+
+/** An axis of the embedding, with the requester's name of its attribute. */
+export interface NamedAxis extends Axis {
+  name?: string;
 }

@@ -3,7 +3,7 @@ import { at, modelApi, reply, type ModelApi } from '../../api/client';
 import type { Clustering, ClusteringSummary, ClusterSuggestion } from '../../api/types';
 import { RequestState } from '../../lib/request.svelte';
 
-type Algorithm = Exclude<Clustering['algorithm'], 'model'>;
+type Algorithm = Exclude<Clustering['algorithm'], 'model' | 'selection'>;
 
 export class Clusterings {
   all = $state.raw<ClusteringSummary[] | null>(null);

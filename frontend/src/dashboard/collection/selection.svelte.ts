@@ -1,6 +1,6 @@
 /** Which images are chosen: some, by their hashes, or all that the search finds. */
 import { SvelteSet } from 'svelte/reactivity';
-import type { Image, SelectionIn } from '../../api/types';
+import type { CopyIn, Image, SelectionIn } from '../../api/types';
 import type { ImageList } from './images.svelte';
 
 export class Chosen {
@@ -45,6 +45,12 @@ export class Chosen {
   clear(): void {
     this.all = false;
     this.hashes.clear();
+  }
+
+  /** The images of a new collection. */
+  asCopy(): Omit<CopyIn, 'name'> {
+    const { sha256, filter, expected } = this.asBody();
+    return { sha256, positions: [], filter, expected };
   }
 
   /** As the server is told of it. */

@@ -1,13 +1,22 @@
 import { expect, it } from 'vitest';
 import { columnAbout, matchText, rowName, scoreText, tint } from './known';
 
-const ROW = { attribute: 2, overall: false, low: ['red'], high: ['blue'], clusters: [], cells: [] };
+const ROW = {
+  attribute: 2,
+  overall: false,
+  name: '',
+  low: ['red'],
+  high: ['blue'],
+  clusters: [],
+  cells: [],
+};
 const CATEGORIES = { score: 0.617, balanced_accuracy: 0.914, chance: 1 / 6 };
 const NUMBERS = { score: 0.85, balanced_accuracy: null, chance: null };
 
 it('names attributes by number and words, and the rest by what it is', () => {
   expect(rowName(ROW)).toBe('attribute 2: red – blue');
   expect(rowName({ ...ROW, low: [], high: [] })).toBe('attribute 2');
+  expect(rowName({ ...ROW, name: 'colour' })).toBe('attribute 2: colour');
   expect(rowName({ ...ROW, overall: true })).toBe('overall similarity');
   expect(rowName({ ...ROW, attribute: null })).toBe('all dimensions together');
 });

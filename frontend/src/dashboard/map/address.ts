@@ -1,10 +1,10 @@
 /** What of the map stands in the page's address, so that a link shows the same. */
-import type { Method } from './layout';
+import { methodOf, type Method } from './layout';
 
 export interface Shown {
   /** Null: the newest. */
   model: number | null;
-  /** `attribute:colour`, `annotator:3`, `clustering:…`, `label:probability`, or empty. */
+  /** `attribute:colour`, `learned:2`, `annotator:3`, `clustering:…`, `label:probability`, or empty. */
   colour: string;
   selected: number | null;
   layout: Method;
@@ -20,7 +20,7 @@ export function readAddress(search: string): Shown {
     model: number('model'),
     colour: query.get('colour') ?? '',
     selected: number('selected'),
-    layout: query.get('layout') === 'tsne' ? 'tsne' : 'pca',
+    layout: methodOf(query.get('layout')),
   };
 }
 

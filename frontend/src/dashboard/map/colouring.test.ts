@@ -42,6 +42,9 @@ const PLAIN = { model: null, colour: '', selected: null, layout: 'pca' } as cons
 it('writes what is shown into the address and reads it back', () => {
   const shown = { model: 3, colour: 'attribute:a b&c', selected: 17, layout: 'tsne' } as const;
   expect(readAddress(writeAddress('?x=1', shown))).toEqual(shown);
+  const axes = { ...shown, colour: 'learned:2', layout: 'axes-2-0' } as const;
+  expect(readAddress(writeAddress('', axes))).toEqual(axes);
+  expect(readAddress('?layout=axes-2')).toEqual(PLAIN);
   expect(writeAddress('?x=1&model=2&layout=tsne', PLAIN)).toBe('?x=1');
   expect(readAddress('?model=abc&selected=-3&layout=umap')).toEqual(PLAIN);
 });

@@ -4,8 +4,20 @@ import { ApiError } from '../../api/errors';
 import { PointIndex } from './points';
 import { PictureTiles } from './tiles';
 
-/** How places are found: the principal axes, or t-SNE. */
-export type Method = 'pca' | 'tsne';
+/** How places are found: the principal axes, t-SNE, or an attribute to the right and one upwards. */
+export type Method = 'pca' | 'tsne' | `axes-${number}-${number}`;
+
+/** The numbers of the attributes that are the axes of a layout, to the right and upwards. */
+export function axesOf(method: Method): [number, number] | null {
+  const parts = /^axes-(\d{1,3})-(\d{1,3})$/.exec(method);
+  return parts && [Number(parts[1]), Number(parts[2])];
+}
+
+/** A layout that an address names; the principal axes if it names none. */
+export function methodOf(text: string | null): Method {
+  const method = text as Method;
+  return text === 'tsne' || (text !== null && axesOf(method)) ? method : 'pca';
+}
 
 /** A layout of one model; also the part of an address that tells it from the model's other one. */
 export interface LayoutName {

@@ -1,7 +1,8 @@
 /** State of the map's page: which model, what it is coloured by, what is chosen. */
 import { untrack } from 'svelte';
-import { campaignApi, modelApi, reply, type CampaignApi } from '../../api/client';
-import type { ClusteringSummary, MapColumns } from '../../api/types';
+import { at, campaignApi, modelApi, reply, type CampaignApi } from '../../api/client';
+import { ApiError } from '../../api/errors';
+import type { ClusteringSummary, LearnedAttribute, MapColumns } from '../../api/types';
 import { RequestState } from '../../lib/request.svelte';
 import { ShownModel } from '../models.svelte';
 import { readAddress, writeAddress } from './address';
@@ -9,7 +10,8 @@ import type { Density } from './choose';
 import { clusterColumn, listClusterings } from './clusterings';
 import { colouringOf, plain, type Colouring, type Column } from './colouring';
 import { Details } from './details';
-import { Layouts, type Layout, type Method } from './layout';
+import { axesOf, Layouts, type Layout, type Method } from './layout';
+import { withWords } from './learned';
 
 const PLAIN = '#4f7bd6';
 const NONE: Record<string, string> = {
@@ -31,6 +33,8 @@ export class MapState {
   colourBy = $state('');
   columns = $state.raw<MapColumns>({ attributes: [], annotators: [] });
   clusterings = $state.raw<ClusteringSummary[]>([]);
+  /** The attributes that the shown model learned, the most used first. */
+  learned = $state.raw<LearnedAttribute[]>([]);
   dimmed = $state.raw<ReadonlySet<number>>(new Set());
   density = $state<Density>('medium');
   selected = $state<number | null>(null);
@@ -46,8 +50,11 @@ export class MapState {
   readonly colouring = $derived.by<Colouring>(() => {
     const n = this.layout?.n ?? 0;
     if (!this.column || this.column.by !== this.colourBy) return plain(n, PLAIN);
-    const [kind = ''] = this.colourBy.split(':');
-    return colouringOf(this.column.values, n, NONE[kind] ?? '');
+    const [kind = '', index] = this.colourBy.split(':');
+    const colouring = colouringOf(this.column.values, n, NONE[kind] ?? '');
+    if (kind !== 'learned') return colouring;
+    const attribute = this.learned.find((each) => each.index === Number(index));
+    return { ...colouring, legend: withWords(colouring.legend, attribute) };
   });
 
   /** Made while a component is set up, whose effects these are. */
@@ -99,21 +106,36 @@ export class MapState {
     }
     void this.request.run(async () => {
       const isWanted = () => version === this.shown.version && method === this.method;
-      const layout = await this.layouts.load({ version, method }, isWanted);
-      if (layout && isWanted()) this.layout = layout;
+      try {
+        const layout = await this.layouts.load({ version, method }, isWanted);
+        if (layout && isWanted()) this.layout = layout;
+      } catch (problem) {
+        // Another model may not have these attributes.
+        if (!isMissing(problem) || !axesOf(method)) throw problem;
+        if (isWanted()) this.method = 'pca';
+      }
     });
   }
 
   private async loadOptions(): Promise<void> {
     const version = this.layout!.version;
-    const [columns, clusterings] = await Promise.all([
+    const model = modelApi(this.campaignId, version);
+    const [columns, clusterings, learned] = await Promise.all([
       reply(this.api.GET('/map/columns')),
-      listClusterings(modelApi(this.campaignId, version)),
+      listClusterings(model),
+      reply(model.GET('/map/attributes')),
     ]);
     if (version !== this.layout?.version) return;
     this.columns = columns;
+    this.learned = learned.items;
     this.keepClustering(clusterings);
     this.clusterings = clusterings;
+  }
+
+  /** Colour the map by a new clustering; raises ApiError. */
+  async showClustering(id: string): Promise<void> {
+    await this.loadOptions();
+    this.colourBy = `clustering:${id}`;
   }
 
   /** Another model's clustering of the same name takes the place of the one that was shown. */
@@ -129,8 +151,13 @@ export class MapState {
     untrack(() => (this.dimmed = new Set()));
     if (version === undefined || by === '') return;
     void this.request.run(async () => {
-      const values = await this.loadColumn(by, version);
-      if (by === this.colourBy) this.column = { by, values };
+      try {
+        const values = await this.loadColumn(by, version);
+        if (by === this.colourBy) this.column = { by, values };
+      } catch (problem) {
+        if (!isMissing(problem) || !by.startsWith('learned:')) throw problem;
+        if (by === this.colourBy) this.colourBy = '';
+      }
     });
   }
 
@@ -139,6 +166,9 @@ export class MapState {
     const what = rest.join(':');
     const api = modelApi(this.campaignId, version);
     if (kind === 'clustering') return clusterColumn(api, what);
+    if (kind === 'learned') {
+      return reply(api.GET('/map/attributes/{index}', at({ index: Number(what) })));
+    }
     if (kind === 'label') {
       const by = what as 'label' | 'probability';
       return reply(api.GET('/map/labels', { params: { query: { by } } }));
@@ -157,4 +187,8 @@ export class MapState {
     });
     history.replaceState(history.state, '', `${location.pathname}${query}${location.hash}`);
   }
+}
+
+function isMissing(problem: unknown): boolean {
+  return problem instanceof ApiError && problem.status === 404;
 }

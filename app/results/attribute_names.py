@@ -1,0 +1,85 @@
+"""Names that requesters give to learned attributes: stored with the model, and carried to the next
+one."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.accounts.models import Account
+from app.accounts.service import record_audit
+from app.campaigns.models import Campaign
+from app.core.errors import InvalidInput, NotFound
+from app.results.models import Model
+from app.results.vectors import read_vectors
+
+MOST_NAME = 100
+# An attribute of the next model with the same number keeps its name if both place the images in
+# about the same order. A lower correlation means that the number now stands for something else.
+SAME_FROM = 0.7
+
+
+def name_of(attribute: dict[str, Any]) -> str:
+    """Return the requester's name, empty if there is none."""
+    name: str = attribute.get("name", "")
+    return name
+
+
+def rename_attribute(
+    session: Session, account: Account, campaign: Campaign, model: Model, index: int, name: str
+) -> None:
+    """Name an attribute of a model; a blank name removes it. Raises NotFound, InvalidInput."""
+    short = " ".join(name.split())
+    if len(short) > MOST_NAME:
+        raise InvalidInput(f"A name can have at most {MOST_NAME} characters.", code="bad_name")
+    session.refresh(model, with_for_update=True)
+    insight = model.insight or {}
+    attributes = [dict(attribute) for attribute in insight.get("attributes", [])]
+    named = next((each for each in attributes if each["index"] == index), None)
+    if named is None:
+        raise NotFound(f"Model {model.version} has no attribute {index}.")
+    named["name"] = short
+    model.insight = {**insight, "attributes": attributes}
+    record_audit(
+        session, account.id, "attribute.renamed", "campaign", campaign.id,
+        version=model.version, attribute=index, name=short,
+    )  # fmt: skip
+
+
+def carry_names(
+    session: Session, campaign: Campaign, insight: dict[str, Any], embedding: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Return the insight of a new model with the names of the newest model's attributes.
+
+    embedding: (N, d) of the new model.
+    """
+    newest = select(Model).where(Model.campaign_id == campaign.id).order_by(Model.version.desc())
+    previous = session.scalar(newest.limit(1))
+    before = ((previous and previous.insight) or {}).get("attributes", [])
+    names = {each["index"]: name_of(each) for each in before if name_of(each)}
+    if previous is None or not names or not insight.get("attributes"):
+        return insight
+    vectors = np.nan_to_num(read_vectors(session, previous))
+    attributes = [
+        {**attribute, "name": names[attribute["index"]]}
+        if attribute["index"] in names and _is_same(vectors, embedding, attribute["index"])
+        else attribute
+        for attribute in insight["attributes"]
+    ]
+    return {**insight, "attributes": attributes}
+
+
+def _is_same(before: NDArray[np.float64], now: NDArray[np.float64], index: int) -> bool:
+    if index >= min(before.shape[1], now.shape[1]):
+        return False
+    n = min(len(before), len(now))
+    columns = before[:n, index], now[:n, index]
+    if min(np.ptp(column) for column in columns) == 0:
+        return False
+    # Imported here, so that servers start a second faster.
+    from scipy.stats import spearmanr
+
+    # A model may turn an attribute around.
+    return bool(abs(spearmanr(*columns).statistic) >= SAME_FROM)
