@@ -29,7 +29,10 @@ const islands: Record<string, Island> = {
   exports: () => import('./dashboard/exports/ExportsPage.svelte') as ReturnType<Island>,
 };
 
-showChosenTab(document.querySelector('.tabs'));
+const tabs = document.querySelector('.tabs');
+showChosenTab(tabs);
+// A phone that is turned has another width.
+addEventListener('resize', () => showChosenTab(tabs));
 
 for (const target of document.querySelectorAll<HTMLElement>('[data-island]')) {
   const { island, ...data } = target.dataset;

@@ -157,8 +157,11 @@ def look_at_all_pages(page: Page, system: System, campaign: Campaign) -> None:
     for address in addresses:
         page.goto(system.base_url + address)
         expect(page.locator("main h1")).to_be_visible()
+        expect(page.get_by_text("Loading…", exact=True)).to_have_count(0)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
+            if root in address:
+                expect(page.locator("nav [aria-current=page]").last).to_be_in_viewport()
             for scheme in SCHEMES:
                 page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
                 page.wait_for_timeout(100)
