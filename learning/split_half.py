@@ -75,18 +75,20 @@ class SplitHalf:
 
     @property
     def settled_error(self) -> float:
-        """Standard error of `settled`: between images, and between ways to halve the answers."""
+        """Standard error of `settled`: between images, and between ways to halve the answers. With
+        one split the second part is unknown, and this is a lower bound."""
         by_split = self.shared.mean(axis=1)
-        n_images = self.shared.shape[1]
+        n_splits, n_images = self.shared.shape
         variance = float(self.shared.mean(axis=0).var(ddof=1)) / n_images
-        if len(by_split) > 1:
-            variance += float(by_split.var(ddof=1))
+        if n_splits > 1:
+            variance += float(by_split.var(ddof=1)) / n_splits
         # The derivative of the Spearman-Brown formula.
         return 2 / (1 + self._half()) ** 2 * sqrt(variance)
 
     def answers_for(self, settled: float) -> float:
         """Return the number of answers with which this share of the neighbours (chance included) is
-        predicted to be settled: inf if nothing is learned, or for everything.
+        predicted to be settled: inf if nothing is learned, or for everything; at most those there
+        are if both halves agree in everything.
 
         Raises ValueError for a share that is not between chance and 1.
         """
@@ -95,8 +97,10 @@ class SplitHalf:
                 f"settled must be above chance ({self.chance:.2f}) and at most 1, got {settled!r}"
             )
         wanted, half = (settled - self.chance) / (1 - self.chance), self._half()
-        if half <= 0 or wanted == 1:
+        if half <= 0 or (wanted == 1 and half < 1):
             return inf
+        if half == 1:
+            return float(self.n_answers)
         return self.n_answers / 2 * wanted * (1 - half) / (half * (1 - wanted))
 
     def settled_by_image(self) -> FloatArray:
@@ -131,12 +135,21 @@ def split_half(
     )
     if seen.sum() < 3:
         return None
-    k = neighbors_compared(int(seen.sum()))
+    k, rng = neighbors_compared(int(seen.sum())), np.random.default_rng(random_state)
     shared = [
-        _shared(*(nearest_neighbors(fit(answers.subset(rows))[seen], k) for rows in pair))
+        _shared(*(_neighbors(fit(answers.subset(rows))[seen], k, rng) for rows in pair))
         for pair in halves
     ]
     return SplitHalf(np.array(shared), k, len(answers))
+
+
+def _neighbors(positions: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+    """(N, k) nearest neighbours. Among images in one place they are random ones, so that models
+    that learned nothing have only as many in common as chance."""
+    order = rng.permutation(len(positions))
+    neighbors = np.empty((len(positions), k), np.int64)
+    neighbors[order] = order[nearest_neighbors(positions[order], k)]
+    return neighbors
 
 
 def _halves(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -43,6 +43,7 @@ class Child:
     failures: int = 0
     started_at: float = 0.0
     next_start: float = field(default=0.0)
+    is_stopping: bool = False
 
     def start(self) -> None:
         # With a session of its own, Ctrl-C reaches only the supervisor, which then stops all.
@@ -56,7 +57,7 @@ class Child:
             errors="replace",
             start_new_session=True,
         )
-        self.started_at = time.monotonic()
+        self.started_at, self.is_stopping = time.monotonic(), False
         threading.Thread(target=self._forward, args=(self.process,), daemon=True).start()
 
     def _forward(self, process: subprocess.Popen[str]) -> None:
@@ -82,7 +83,8 @@ class Child:
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM, and do not wait."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.process.poll() is None and not self.is_stopping:
+            self.is_stopping = True
             self.process.terminate()
 
     def stop(self, seconds: float) -> None:
@@ -90,7 +92,8 @@ class Child:
         if self.process is None:
             return
         if self.process.poll() is None:
-            self.process.terminate()
+            # A second signal would end it in the middle of its shutdown.
+            self.ask_to_stop()
             try:
                 self.process.wait(seconds)
             except subprocess.TimeoutExpired:

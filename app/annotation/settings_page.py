@@ -2,6 +2,7 @@
 checks."""
 
 import json
+from functools import lru_cache
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from app.accounts.models import Account
 from app.accounts.routes import SignedIn
 from app.campaigns.annotation_settings import AnnotationSettings, annotation_of
 from app.campaigns.changes import delete_known_list
-from app.campaigns.known import frequent_values
+from app.campaigns.known import KNOWN_SETTINGS, frequent_values
 from app.campaigns.models import Campaign, Grid
 from app.campaigns.pages import frame_context
 from app.campaigns.service import add_known_list, get_campaign, set_annotation
@@ -45,6 +46,7 @@ async def _sent(request: Request) -> dict[str, Any]:
     return values
 
 
+@lru_cache
 def _fields() -> dict[str, Any]:
     """Return the JSON schema of each setting."""
     fields: dict[str, Any] = AnnotationSettings.model_json_schema()["properties"]
@@ -69,14 +71,17 @@ def _json_of(text: str) -> Any:
 
 
 @pages.get("/campaigns/{campaign_id}/annotation", response_class=HTMLResponse)
+@heavy
 def annotation_page(
     request: Request, campaign_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> Response:
     campaign = get_campaign(session, account, campaign_id)
-    return _page(request, session, account, campaign, campaign.annotation)
+    known_values = _known_values(session, campaign)
+    return _page(request, session, account, campaign, campaign.annotation, known_values)
 
 
 @pages.post("/campaigns/{campaign_id}/annotation", response_class=HTMLResponse)
+@heavy
 def change_from_form(
     request: Request,
     campaign_id: UUID,
@@ -86,6 +91,8 @@ def change_from_form(
 ) -> Response:
     """Change the settings. After a mistake, the form is shown again with the entered values and
     what is wrong, and everything else is saved."""
+    # Before anything is saved: annotators wait for the campaign's row from then on.
+    known_values = _known_values(session, get_campaign(session, account, campaign_id))
     problems: dict[str, str] = {}
     while valid := {name: value for name, value in sent.items() if name not in problems}:
         try:
@@ -93,15 +100,17 @@ def change_from_form(
                 set_annotation(session, account, campaign_id, valid)
             break
         except LikewiseError as error:
-            names = (field.removeprefix("annotation.") for field in error.fields)
-            wrong = next((name for name in names if name in valid), None)
-            if wrong is None:
+            names = [field.removeprefix("annotation.") for field in error.fields]
+            wrong = [name for name in names if name in valid]
+            if not wrong:
                 campaign = get_campaign(session, account, campaign_id)
-                return _page(request, session, account, campaign, sent, error)
-            problems[wrong] = error.words
+                return _page(request, session, account, campaign, sent, known_values, error)
+            # An attribute and its value belong together.
+            refused = wrong if error.fields == KNOWN_SETTINGS else wrong[:1]
+            problems |= dict.fromkeys(refused, error.words)
     if problems:
         campaign = get_campaign(session, account, campaign_id)
-        return _page(request, session, account, campaign, sent, problems=problems)
+        return _page(request, session, account, campaign, sent, known_values, problems=problems)
     return RedirectResponse(f"/campaigns/{campaign_id}", status_code=303)
 
 
@@ -120,7 +129,8 @@ def add_from_form(
             add_known_list(session, account, campaign_id, file.file.read())
     except LikewiseError as error:
         campaign = get_campaign(session, account, campaign_id)
-        return _page(request, session, account, campaign, campaign.annotation, error)
+        known_values = _known_values(session, campaign)
+        return _page(request, session, account, campaign, campaign.annotation, known_values, error)
     return RedirectResponse(f"/campaigns/{campaign_id}/annotation", status_code=303)
 
 
@@ -136,6 +146,7 @@ def _page(
     account: Account,
     campaign: Campaign,
     values: dict[str, Any],
+    known_values: dict[str, list[str]],
     error: LikewiseError | None = None,
     problems: dict[str, str] | None = None,
 ) -> Response:
@@ -152,9 +163,7 @@ def _page(
         "values": {**AnnotationSettings().model_dump(), **campaign.annotation, **values},
         "fields": _fields(),
         "attributes": attributes,
-        "known_values": frequent_values(session, campaign, attributes)
-        if kind_of(campaign).needs_known_value
-        else {},
+        "known_values": known_values,
         "n_known": session.scalar(listed) or 0,
         "own_texts": _own_texts(campaign),
         "asked_in": _asked_in(campaign),
@@ -162,6 +171,14 @@ def _page(
     status = error.status if error else 422 if problems else 200
     template = "campaigns/annotation.html"
     return templates.TemplateResponse(request, template, context, status_code=status)
+
+
+def _known_values(session: Session, campaign: Campaign) -> dict[str, list[str]]:
+    """Return the values from which the one to be ticked is chosen, by attribute."""
+    if not kind_of(campaign).needs_known_value:
+        return {}
+    collection = session.get_one(Collection, campaign.collection_id)
+    return frequent_values(session, campaign, attribute_names(session, collection))
 
 
 def _own_texts(campaign: Campaign) -> dict[str, Any]:

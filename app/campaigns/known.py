@@ -46,17 +46,22 @@ def frequent_values(
     each = (select(func.unnest(cast(list(attributes), ARRAY(Text))).label("name"))).subquery()
     value = Image.attributes[each.c.name].astext
     of_campaign = Image.position < campaign.n_images if campaign.n_images else true()
-    counted = (
-        select(each.c.name, value)
+    most_first = (func.count().desc(), value)
+    rank = func.row_number().over(partition_by=each.c.name, order_by=most_first)
+    ranked = (
+        select(each.c.name, value.label("value"), rank.label("rank"))
         .join(Image, Image.attributes.has_key(each.c.name))
         .where(Image.collection_id == campaign.collection_id, of_campaign, value != "")
         .group_by(each.c.name, value)
-        .order_by(each.c.name, func.count().desc(), value)
+    ).subquery()
+    query = (
+        select(ranked.c.name, ranked.c.value)
+        .where(ranked.c.rank <= MOST_VALUES)
+        .order_by(ranked.c.name, ranked.c.rank)
     )
     values: dict[str, list[str]] = {name: [] for name in attributes}
-    for name, text in session.execute(counted):
-        if len(values[name]) < MOST_VALUES:
-            values[name].append(text)
+    for name, text in session.execute(query):
+        values[name].append(text)
     return values
 
 

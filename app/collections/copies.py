@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import Account
@@ -41,20 +41,22 @@ def start_copy(
     Raises InvalidInput for a selection without images or an account without room for them, and
     Conflict if the filter finds another number of images than expected.
     """
-    query = select(Image).where(chosen.condition(source)).order_by(Image.position)
-    images = session.scalars(query).all()
-    if not images:
+    is_chosen = chosen.condition(source)
+    n = session.scalar(select(func.count()).select_from(Image).where(is_chosen)) or 0
+    if not n:
         raise InvalidInput("Select at least one image of this collection.", code="nothing_selected")
-    if chosen.expected is not None and len(images) != chosen.expected:
+    if chosen.expected is not None and n != chosen.expected:
         raise Conflict(
-            f"The collection has changed: the search now finds {len(images)} images, not "
+            f"The collection has changed: the search now finds {n} images, not "
             f"{chosen.expected}. Check the images again.",
             code="collection_changed",
         )
-    require_room_for(session, owner.id, len(images))
+    require_room_for(session, owner.id, n)
+    query = select(Image.sha256, Image.filename).where(is_chosen).order_by(Image.position)
+    # Attributes and features are read with each batch: those of all may not fit into memory.
     rows = [
-        Row(number, f"{source.id}/{image.sha256}", image.filename, image.attributes, image.features)
-        for number, image in enumerate(images, start=1)
+        Row(number, f"{source.id}/{sha256}", filename)
+        for number, (sha256, filename) in enumerate(session.execute(query), start=1)
     ]
     collection = create_collection(session, owner, name)
     return collection, begin_import(session, owner, collection, COPY, source.name, rows)
@@ -64,14 +66,15 @@ def copy_images(
     session: Session, collection: Collection, rows: list[Row]
 ) -> list[Candidate | LikewiseError]:
     """Copy the stored objects of some images, and return for each row the image to add, or why it
-    cannot be added. The caller has called `keep_objects`."""
+    cannot be added. Rows get the images' attributes and features. The caller has called
+    `keep_objects`."""
     if not rows:
         return []
     source_id = UUID(rows[0].address.partition("/")[0])
     keep_objects(session, source_id)
     hashes = [row.address.partition("/")[2] for row in rows]
     query = (
-        select(Image.sha256, Image.width, Image.height)
+        select(Image.sha256, Image.width, Image.height, Image.attributes, Image.features)
         .join(Collection, Collection.id == Image.collection_id)
         .where(
             Image.collection_id == source_id,
@@ -79,7 +82,12 @@ def copy_images(
             Collection.owner_id == collection.owner_id,
         )
     )
-    sizes = {sha256: (width, height) for sha256, width, height in session.execute(query)}
+    sizes: dict[str, tuple[int, int]] = {}
+    known: dict[str, tuple[dict[str, str], list[float] | None]] = {}
+    for sha256, width, height, attributes, features in session.execute(query):
+        sizes[sha256], known[sha256] = (width, height), (attributes, features)
+    for row, sha256 in zip(rows, hashes, strict=True):
+        row.attributes, row.features = known.get(sha256, ({}, None))
     is_stored = _copiers().map(
         lambda sha256: sha256 in sizes and _copied(source_id, collection.id, sha256), hashes
     )

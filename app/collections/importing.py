@@ -256,7 +256,8 @@ def _set_attributes(
 ) -> list[tuple[Row, LikewiseError]]:
     """Set attributes and features of images from their rows, and return the rows whose features do
     not fit the others."""
-    lengths = feature_lengths(session, collection)
+    has_features = any(row.features is not None for row, _ in used)
+    lengths = feature_lengths(session, collection) if has_features else []
     hashes = [candidate.sha256 for _, candidate in used]
     query = select(Image.sha256, Image.id).where(Image.collection_id == collection.id)
     ids = dict(session.execute(query.where(Image.sha256.in_(hashes))).all())

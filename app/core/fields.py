@@ -68,7 +68,7 @@ def in_words(error: ErrorDetails, field: FieldInfo | None) -> str:
     if not words:
         return error["msg"].removeprefix("Value error, ")
     value = error.get("ctx", {}).get(limit, "")
-    return words.format(f"{100 * value:g} %" if _is_share(field) else value)
+    return words.format(f"{100 * value:g} %" if limit and _is_share(field) else value)
 
 
 def _is_share(field: FieldInfo | None) -> bool:

@@ -31,7 +31,7 @@ MAGIC = b"LWM1"
 HEADER = 8
 MOST_RECENT = 8
 # `axes-2-0`: attribute 2 to the right, attribute 0 upwards.
-METHOD = r"^(pca|tsne|axes-\d{1,3}-\d{1,3})$"
+METHOD = r"^(pca|tsne|axes-(0|[1-9][0-9]{0,2})-(0|[1-9][0-9]{0,2}))$"
 _AXES = re.compile(r"axes-(\d+)-(\d+)")
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.passwords import shared_fits
 from app.annotation import sessions, simulated
-from app.annotation.models import Annotator, Assignment
+from app.annotation.models import Annotator, Answer, Assignment
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.annotation_settings import annotation_of
 from app.campaigns.links import ADDRESS
@@ -123,10 +123,20 @@ def _assignment(session: Session, arrival: LinkArrival, annotator: Annotator) ->
         return _take_on(session, arrival, annotator)
     is_unbegun = assignment.state == "open" and not assignment.n_answered
     if is_unbegun and assignment.screened_out_at is None:
-        if arrival.campaign.state == "finished":
+        if arrival.campaign.state == "finished" and not _has_draft(session, assignment):
             raise _over()
         _require_place_again(session, arrival.link, assignment)
     return assignment
+
+
+def _has_draft(session: Session, assignment: Assignment) -> bool:
+    """Whether work on the first grid was saved: work that was started is finished first."""
+    draft = select(Answer.id).where(
+        Answer.assignment_id == assignment.id,
+        Answer.state == "leased",
+        Answer.draft.is_not(None),
+    )
+    return session.scalar(select(draft.exists())) is True
 
 
 def _add_way_back(

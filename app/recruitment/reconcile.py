@@ -332,6 +332,8 @@ def _bring_up_to_date(
 
 def _name_annotator(session: Session, row: Submission, assignment: Assignment) -> None:
     """Name the annotator in payments that were recorded before it was known whose work it is."""
+    # A new row gets its id here.
+    session.flush()
     unnamed = update(Payment).where(Payment.submission_id == row.id, Payment.annotator_id.is_(None))
     session.execute(unnamed.values(annotator_id=assignment.annotator_id))
 

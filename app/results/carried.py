@@ -2,7 +2,7 @@
 
 A clustering belongs to one model, because its clusters are those of the model's positions. When the
 next model is learned, the same algorithm clusters its images again, and each new cluster that
-corresponds clearly to a named one gets its name.
+corresponds clearly to a named one gets its name. Clusters of selected images keep their images.
 """
 
 import logging
@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.results.clusterings import described_answers, described_clusters, list_clusterings
 from app.results.models import Clustering, Model
+from app.results.selected_clusters import SELECTION
 from learning.clusters import largest_first, matched
 from learning.words import cluster_words
 
@@ -199,6 +200,8 @@ def _clustered_again(
     # Imported here, so that servers and commands start a second faster.
     from learning.image_clusters import ImageClusters
 
+    if before.algorithm == SELECTION:
+        return _kept(np.array(before.labels, np.int64), vectors)
     if before.algorithm == OWN:
         if own is None:
             raise ValueError("the model has no clusters of its own")
@@ -208,6 +211,18 @@ def _clustered_again(
         clusterer = ImageClusters(n_clusters, before.algorithm, seed)
         labels = np.asarray(clusterer.fit_predict(vectors), np.int64)
     return _merged_as_before(labels, before) if before.is_merged else labels
+
+
+def _kept(labels: NDArray[np.int64], vectors: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return (N,) the same clusters of the images that somebody selected; images that are new join
+    the cluster whose centre is nearest."""
+    n = min(len(labels), len(vectors))
+    if not n:
+        raise ValueError("none of the images is left")
+    clusters = np.unique(labels[:n])
+    centres = np.stack([vectors[:n][labels[:n] == cluster].mean(axis=0) for cluster in clusters])
+    distances = ((vectors[n:, None] - centres) ** 2).sum(axis=2)
+    return np.concatenate([labels[:n], clusters[distances.argmin(axis=1)]])
 
 
 def _merged_as_before(labels: NDArray[np.int64], before: NamedClustering) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ lease.
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
 from app.results.attribute_names import carry_names
 from app.results.carried import NewClustering
-from app.results.models import EmbeddedImage, Model
+from app.results.models import Clustering, EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
 
 
@@ -116,8 +117,19 @@ def _store_model(
         ],
     )
     own = None if trained.clusters is None else store_own_clusters(session, model, trained.clusters)
-    session.add_all(clustering.stored(model, own) for clustering in trained.carried)
+    _store_carried(session, trained.carried, model, own)
     return model
+
+
+def _store_carried(
+    session: Session, carried: list[NewClustering], model: Model, own: Clustering | None
+) -> None:
+    """Keep their order, newest first: times are those of a transaction."""
+    now = datetime.now(UTC)
+    for age, clustering in enumerate(reversed(carried)):
+        stored = clustering.stored(model, own)
+        stored.created_at = now + age * timedelta(microseconds=1)
+        session.add(stored)
 
 
 def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> bool:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from app.core.fields import SHARE
 from app.features.sources import check_features, objects_or, offered
 from app.strategies.base import StrategySettings
 
@@ -61,6 +62,7 @@ class ScdcSettings(StrategySettings):
         ge=0.0,
         le=1.0,
         title="Share of grids with uncertain images",
+        json_schema_extra=SHARE,
         description="Share of the later rounds' grids that show images which could belong to "
         "several clusters, next to images that surely belong to them.",
     )
@@ -69,6 +71,7 @@ class ScdcSettings(StrategySettings):
         ge=0.0,
         le=1.0,
         title="Share of grids between clusters",
+        json_schema_extra=SHARE,
         description="These grids show two clusters side by side that might be one.",
     )
     random_share: float = Field(
@@ -76,6 +79,7 @@ class ScdcSettings(StrategySettings):
         ge=0.0,
         le=1.0,
         title="Share of random grids",
+        json_schema_extra=SHARE,
         description="A control. The remaining grids cover the images: those not shown yet come "
         "first, with some from every cluster.",
     )

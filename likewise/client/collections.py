@@ -66,7 +66,7 @@ class Collection:
                     fresh.append((path, data))
                 else:
                     report.present.append(called[path])
-                    if name != path.name:
+                    if name != path.name == called[path]:
                         aliases.setdefault(path.name, name)
             if fresh:
                 self._send(fresh, report, called, aliases)
@@ -115,7 +115,7 @@ class Collection:
     ) -> None:
         """Send a batch and note what became of it. aliases: other names of images, by name."""
         sent = [("files", (path.name, data)) for path, data in files]
-        form = {"aliases": json.dumps(aliases)} if aliases and _is_table(files[0][0]) else {}
+        form = _aliases_used(aliases, files[0][1]) if _is_table(files[0][0]) else {}
         reply = self._transport.post(f"{self._path}/files", files=sent, data=form)
         names = {path.name: called[path] for path, _ in files}
 
@@ -124,13 +124,23 @@ class Collection:
                 names.get(file["filename"], file["filename"]): file[value] for file in reply[part]
             }
 
+        several = {path.name for path, name in called.items() if name != path.name}
         for file in reply["duplicates"]:
+            if file["filename"] in several:
+                # A table that names it may mean another image.
+                continue
             aliases.setdefault(file["filename"], file["same_as"])
         report.added |= by_name("added", "position")
         report.duplicates |= by_name("duplicates", "same_as")
         report.rejected |= by_name("rejected", "reason")
         report.partly_used |= by_name("partly_used", "reason")
         report.attributes, report.n_images = reply["attributes"], reply["n_images"]
+
+
+def _aliases_used(aliases: dict[str, str], table: bytes) -> dict[str, str]:
+    """Return the form's field with the names that a table may use: servers limit its size."""
+    used = {name: kept for name, kept in aliases.items() if name.encode() in table}
+    return {"aliases": json.dumps(used)} if used else {}
 
 
 def _files(what: Paths) -> list[Path]:

@@ -169,7 +169,7 @@ def test_a_training_outlives_a_restart_of_postgresql(
         check_jobs_done_once()
         with transaction() as session:
             assert session.get_one(Job, job.id).attempts == 1
-    assert "publishing is waiting for the database" in caplog.text
+    assert "is waiting for the database" in caplog.text
     own_servers.drop_database(url)
 
 

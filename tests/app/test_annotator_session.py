@@ -50,6 +50,10 @@ def test_texts_may_change_while_people_work_and_wrong_ones_change_nothing(
     refused = client.patch(address, json={"thanks": "Hi", "gold_share": 2})
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_annotation")
     assert annotation_of(reloaded(campaign.id).annotation).thanks == "Bye"
+    for share in ("", "x", None):
+        refused = client.patch(address, json={"gold_share": share})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad_annotation")
+        assert refused.json()["words"] == "Share of gold grids: enter a number."
     page = client.get(f"/campaigns/{campaign.id}/annotation", headers={"accept": "text/html"})
     assert "Bye" in page.text
     form = {"thanks": "From the form", "repeat_share": "5", "practice": "x", "practice_pass": "300"}

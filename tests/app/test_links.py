@@ -216,6 +216,12 @@ def test_links_of_a_finished_campaign_are_closed(
     link = a_link(client, campaign)
     began = token_of(come(client, link["address"], "began"))
     token_of(come(client, link["address"], "idle"))
+    sorting = token_of(come(client, link["address"], "sorting"))
+    client.post("/api/v1/annotate/steps", json={"step": "instructions"}, headers=sorting)
+    draft = {"version": 1, "groups": [0, *[-1] * (campaign.grid_size - 1)], "descriptions": []}
+    first = a_lease(client, sorting)["id"]
+    saved = client.put(f"/api/v1/annotate/leases/{first}/draft", json=draft, headers=sorting)
+    assert saved.status_code == 200, saved.text
     client.post("/api/v1/annotate/steps", json={"step": "instructions"}, headers=began)
     lease = a_lease(client, began)
     remark = {"kind": "broken_image", "lease_id": lease["id"], "image": lease["images"][0]["image"]}
@@ -228,6 +234,7 @@ def test_links_of_a_finished_campaign_are_closed(
         finish_campaign(session, owner, campaign.id)
     # Who has begun gets to the end; nobody else can start.
     assert come(client, link["address"], "began").json()["answered"] == 1
+    assert come(client, link["address"], "sorting").status_code == 201
     for late in ("idle", "newcomer"):
         assert code_of(come(client, link["address"], late)) == "study_over"
     shown = client.get(f"{links_of(campaign)}/{link['id']}").json()

@@ -74,13 +74,24 @@ def test_nothing_is_settled_by_answers_that_say_nothing() -> None:
     assert nothing.answers_for(0.8) == np.inf
 
 
+def test_images_in_one_place_have_no_neighbours_in_common() -> None:
+    halves = split_half(lambda _: np.zeros((N, 2)), answers_of(100), n_splits=4)
+    assert halves is not None
+    assert halves.settled < 3 * halves.chance
+    # Images 0 and 1 are known to be together, whatever their order.
+    pairs = np.repeat(np.arange(N / 2), 2)[:, None]
+    together = split_half(lambda _: pairs, answers_of(100))
+    assert together is not None
+    assert together.settled > halves.settled
+
+
 def test_equal_models_are_settled_and_only_images_that_both_show_are_compared() -> None:
     positions = np.random.default_rng(0).random((N, 2))
     answers = answers_of(8)
     halves = split_half(lambda _: positions, answers)
     assert halves is not None
     assert halves.shared.shape[1] < N
-    assert (halves.settled, halves.settled_error) == (1.0, 0.0)
+    assert (halves.settled, halves.settled_error, halves.answers_for(0.8)) == (1.0, 0.0, 8.0)
     assert (halves.settled_by_image() == 1).all()
     assert split_half(lambda _: positions, answers_of(3)) is None
     alone = Groupings(np.arange(12).reshape(4, 3), np.zeros((4, 3), int), np.zeros(4, int), N, 10)

@@ -25,6 +25,7 @@ from app.campaigns.plan import CampaignPlan
 from app.campaigns.service import create_campaign
 from app.collections.models import Collection, CollectionImport, ImportProblem
 from app.core.database import transaction
+from app.core.documents import GUIDES
 from app.core.security import sign
 from app.features.models import FeatureSet
 from app.jobs.models import Job
@@ -298,7 +299,8 @@ def _own_pages(campaigns: list[Campaign], draft: Campaign) -> list[tuple[str, st
         "/account/webhooks", "/accounts",
         "/collections/new", "/campaigns/new", "/campaigns/import", "/docs/api",
     )  # fmt: skip
-    pages = [(page, page) for page in simple]
+    guides = ("/docs", *(f"/docs/{address}" for address, _ in GUIDES.values()))
+    pages = [(page, page) for page in (*simple, *guides)]
     pages += [
         ("/sign-in/{token}", "/sign-in/nothing"),
         ("/collections/{collection_id}", collection),

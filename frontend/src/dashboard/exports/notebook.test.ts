@@ -30,7 +30,7 @@ it.each([
   ['answers.jsonl', 'answers = pandas.read_json(io.BytesIO(data), lines=True)'],
   ['answers.parquet', 'answers = pandas.read_parquet(io.BytesIO(data))'],
   ['vectors.tsv', String.raw`vectors = pandas.read_csv(io.BytesIO(data), sep="\t", header=None)`],
-  ['metadata.tsv', String.raw`metadata = pandas.read_csv(io.BytesIO(data), sep="\t")`],
+  ['metadata.tsv', String.raw`metadata = pandas.read_csv(io.BytesIO(data), sep="\t", quoting=3)`],
   ['trainset.txt', 'trainset = numpy.loadtxt(io.BytesIO(data), dtype=int)'],
   ['embedding.npz', 'embedding = numpy.load(io.BytesIO(data))'],
   ['archive.zip', 'archive = zipfile.ZipFile(io.BytesIO(data))'],

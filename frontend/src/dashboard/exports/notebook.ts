@@ -10,7 +10,7 @@ interface Reader {
 const READERS: Record<string, Reader> = {
   csv: { library: 'pandas', call: 'pandas.read_csv(io.BytesIO(data))' },
   jsonl: { library: 'pandas', call: 'pandas.read_json(io.BytesIO(data), lines=True)' },
-  tsv: { library: 'pandas', call: 'pandas.read_csv(io.BytesIO(data), sep="\\t")' },
+  tsv: { library: 'pandas', call: 'pandas.read_csv(io.BytesIO(data), sep="\\t", quoting=3)' },
   txt: { library: 'numpy', call: 'numpy.loadtxt(io.BytesIO(data), dtype=int)' },
   npz: { library: 'numpy', call: 'numpy.load(io.BytesIO(data))' },
   parquet: { library: 'pandas', call: 'pandas.read_parquet(io.BytesIO(data))' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/errors';
-import { saveValid, withoutFields, type Values } from './saving';
+import { saveValid, withFields, withoutFields, type Values } from './saving';
 
 const NESTED = ['annotation'];
 const wrongAddress = new ApiError(
@@ -66,6 +66,30 @@ describe('saving a form', () => {
     const values = { budget: 6, annotation: { practice: 1, thanks: 'Bye' } };
     expect(withoutFields(values, NESTED, new Set(['budget', 'practice']))).toEqual({
       annotation: { thanks: 'Bye' },
+    });
+  });
+
+  it('saves neither half of what is refused together', async () => {
+    const both = ['annotation.known_value', 'annotation.known_attribute'];
+    const saved: Values[] = [];
+    const server = (values: Values) => {
+      if (values['annotation'])
+        return Promise.reject(new ApiError('bad_known', 422, 'No.', null, null, both));
+      saved.push(values);
+      return Promise.resolve(values);
+    };
+    const annotation = { known_attribute: 'house', known_value: 'maybe' };
+    const { refused } = await saveValid({ annotation, budget: 5 }, NESTED, server);
+    expect(saved).toEqual([{ budget: 5 }]);
+    expect(refused).toEqual({ annotation });
+  });
+
+  it('keeps the last valid value of a field that is wrong now', () => {
+    const typed = { budget: 200, annotation: { practice: 1, thanks: 'Bye' } };
+    expect(withFields({ name: 'A' }, typed, NESTED, new Set(['budget', 'practice']))).toEqual({
+      name: 'A',
+      budget: 200,
+      annotation: { practice: 1 },
     });
   });
 

@@ -26,11 +26,14 @@ export async function saveValid<Stored>(
       return { stored: await patch(left), refused, problems };
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
-      const path = blamed(problem, left, nested);
-      if (path === undefined) throw problem;
-      refused = put(refused, path, at(left, path));
-      left = without(left, path);
-      problems[path.at(-1) as string] = problem.words;
+      const paths = blamed(problem, left, nested);
+      if (paths.length === 0) throw problem;
+      // All of them: half of what belongs together was chosen by nobody.
+      for (const path of paths) {
+        refused = put(refused, path, at(left, path));
+        left = without(left, path);
+        problems[path.at(-1) as string] = problem.words;
+      }
     }
   }
   return { stored: null, refused, problems };
@@ -47,16 +50,33 @@ export function withoutFields(
     .reduce(without, values);
 }
 
+/** Values together with those that others have of some fields, by the fields' own names. */
+export function withFields(
+  values: Values,
+  others: Values,
+  nested: readonly string[],
+  names: ReadonlySet<string>,
+): Values {
+  return pathsOf(others, nested)
+    .filter((path) => names.has(path.at(-1) as string))
+    .reduce((all, path) => put(all, path, at(others, path)), values);
+}
+
 type Path = readonly string[];
 
-/** The first field of those to blame that was sent. */
-function blamed(problem: ApiError, values: Values, nested: readonly string[]): Path | undefined {
-  if (problem.status !== 409 && problem.status !== 422) return undefined;
+/** Whether values were refused, rather than not received. */
+export function isRefusal(problem: unknown): problem is ApiError {
+  return problem instanceof ApiError && (problem.status === 409 || problem.status === 422);
+}
+
+/** The fields to blame that were sent. */
+function blamed(problem: ApiError, values: Values, nested: readonly string[]): Path[] {
+  if (!isRefusal(problem)) return [];
   const sent = pathsOf(values, nested);
-  const named = problem.fields.map((field) =>
-    sent.find((path) => path.join('.') === field || path[0] === field),
+  const named = sent.filter((path) =>
+    problem.fields.some((field) => path.join('.') === field || path[0] === field),
   );
-  return named.find((path) => path !== undefined) ?? (sent.length === 1 ? sent[0] : undefined);
+  return named.length > 0 || sent.length > 1 ? named : sent;
 }
 
 function pathsOf(values: Values, nested: readonly string[]): Path[] {

@@ -9,7 +9,7 @@ import type {
   Options,
   Plan,
 } from '../../api/types';
-import { saveValid, type Outcome } from '../forms/saving';
+import { isRefusal, saveValid, withoutFields, type Outcome } from '../forms/saving';
 import { UnsavedFields } from '../forms/unsaved.svelte';
 import { translationsFor } from '../translations/translations';
 import { beginWith, suggestedBudget } from './suggestions';
@@ -221,11 +221,12 @@ export class CampaignDraft {
       return;
     }
     this.saving = true;
-    this.sent = merged(this.refused, this.pending);
+    const typed = this.pending;
+    this.sent = merged(this.refused, typed);
     this.pending = {};
     let outcome: Outcome<Campaign> | null = null;
     await this.tell(async () => {
-      outcome = await saveValid(this.sent, NESTED, (changes) => this.patch(changes));
+      outcome = await this.stored(typed);
       this.take(outcome);
       if (!outcome.stored) return;
       await this.readPlan();
@@ -235,6 +236,22 @@ export class CampaignDraft {
     if (outcome === null) this.pending = merged(this.sent, this.pending);
     this.sent = {};
     this.saving = Object.keys(this.pending).length > 0 && outcome !== null;
+  }
+
+  /** Stores what is to be sent, or at least what was typed since something was refused. */
+  private async stored(typed: Changes): Promise<Outcome<Campaign>> {
+    const patch = (changes: Changes) => this.patch(changes);
+    try {
+      return await saveValid(this.sent, NESTED, patch);
+    } catch (problem) {
+      if (!isRefusal(problem) || Object.keys(this.refused).length === 0) throw problem;
+      const { stored, refused, problems } = await saveValid(typed, NESTED, patch);
+      return {
+        stored,
+        refused: merged(this.refused, refused),
+        problems: { ...this.unsaved.refused, ...problems },
+      };
+    }
   }
 
   /** Shows what was stored; what was refused stays as it was typed. */
@@ -255,7 +272,8 @@ export class CampaignDraft {
   leave(): void {
     clearTimeout(this.timer);
     // A request on its way may be cut off with the page.
-    const body = merged(this.sent, this.pending);
+    const known = new Set(Object.keys(this.unsaved.refused));
+    const body = merged(withoutFields(this.sent, NESTED, known), this.pending);
     if (Object.keys(body).length === 0) return;
     void this.tell(async () => void (await this.patch(body, true)));
   }
