@@ -84,6 +84,22 @@ def test_a_name_goes_only_to_a_cluster_with_most_of_the_same_images(
     assert sorted(names_of(carried)) == [("", None), ("pointed", 1), ("striped", 1)]
 
 
+def test_selected_images_stay_together_and_the_newest_clustering_stays_first(
+    client: TestClient, campaign: Campaign
+) -> None:
+    older = create_clustering(client, campaign, n_clusters=2)
+    name(client, campaign, older, name="A", names={0: "large"})
+    body = {"images": [1, 3, 5], "name": "mine"}
+    path = path_of(campaign)
+    selection = client.post(f"{path}/selection", json=body).json()
+    name(client, campaign, selection, name="Z")
+    learn_again(campaign, MOVED)
+    first, second = clusterings_of(client, campaign, 2)
+    assert (first["name"], second["name"]) == ("Z", "A")
+    mine = next(c["index"] for c in first["clusters"] if c["name"] == "mine")
+    assert [k for k, label in enumerate(first["labels"]) if label == mine] == [1, 3, 5]
+
+
 def test_merged_clusters_stay_merged_and_what_cannot_be_clustered_is_left_out(
     client: TestClient, campaign: Campaign
 ) -> None:

@@ -8,7 +8,7 @@ const NAMED_CLUSTERS = 3;
 export function aboutText(found: AnswerAttribute): string {
   const sure = `(${percent(found.probability)})`;
   if (found.attribute === null) return `About none of the attributes ${sure}`;
-  if (found.overall) return `Follows the overall similarity ${sure}`;
+  if (found.overall) return `Follows ${found.name || 'the overall similarity'} ${sure}`;
   const words = attributeWords(found);
   return `About attribute ${found.attribute}${words ? `: ${words}` : ''} ${sure}`;
 }

@@ -9,7 +9,7 @@ type Column = KnownColumns['columns'][number];
 
 export function rowName(row: Row): string {
   if (row.attribute === null) return 'all dimensions together';
-  if (row.overall) return 'overall similarity';
+  if (row.overall) return row.name || 'overall similarity';
   const words = attributeWords(row);
   return `attribute ${row.attribute}${words ? `: ${words}` : ''}`;
 }
