@@ -108,10 +108,12 @@ def test_a_reload_after_a_form_does_not_send_it_again(browser: Browser, web: Sys
     page.locator("form[action='/account/password']").evaluate("form => (form.noValidate = true)")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_be_visible()
-    expect(page).to_have_url(f"{web.base_url}/account?done=password")
+    expect(page).to_have_url(f"{web.base_url}/account")
     before = len(sent)
     page.reload()
     expect(page.get_by_role("alert")).to_have_count(0)
+    # It was not set again.
+    expect(page.get_by_text("Your password has been set.")).to_have_count(0)
     again = [line for line in sent[before:] if line.startswith("POST")]
     assert again == []
     page.context.close()
