@@ -55,9 +55,15 @@ class Fingers:
     def up(self) -> None:
         self._send("touchEnd", [])
 
+    def tap(self, place: Place) -> None:
+        self._tap(place, 1)
+
     def tap_twice(self, place: Place) -> None:
+        self._tap(place, 2)
+
+    def _tap(self, place: Place, times: int) -> None:
         now = time.time()
-        for k, event in enumerate(("touchStart", "touchEnd") * 2):
+        for k, event in enumerate(("touchStart", "touchEnd") * times):
             self._send(event, [] if k % 2 else [place], timestamp=now + QUICK * k)
 
     def _send(self, event: str, places: list[Place], **more: float) -> None:

@@ -102,7 +102,7 @@ def test_a_finger_on_the_loupe_enlarges_and_does_nothing_else(browser: Browser, 
     box = loupe(page, 0).bounding_box()
     assert box is not None
     assert min(box["width"], box["height"]) >= 24
-    page.touchscreen.tap(*centre(loupe(page, 0)))
+    Fingers(page).tap(centre(loupe(page, 0)))
     expect(page.get_by_role("dialog")).to_contain_text("Image 1")
     page.get_by_role("button", name="Close").tap()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -141,7 +141,7 @@ def test_every_kind_enlarges_by_key_loupe_and_hold_and_answers_nothing(
         expect(opened_view(page, index)).to_be_visible()
         page.keyboard.press("Escape")
         expect(dialog).to_have_count(0)
-        page.touchscreen.tap(*centre(loupe(page, index)))
+        finger.tap(centre(loupe(page, index)))
         expect(dialog).to_be_visible()
         page.get_by_role("button", name="Close").tap()
         expect(dialog).to_have_count(0)

@@ -133,7 +133,7 @@ def test_the_mouse_zooms_where_it_is_and_moves_the_image(browser: Browser, link:
 
 def test_two_fingers_zoom_and_one_moves(browser: Browser, link: str) -> None:
     page = at_work(browser, link, **PHONE)
-    page.touchscreen.tap(*centre(loupe(page, 0)))
+    Fingers(page).tap(centre(loupe(page, 0)))
     picture = page.get_by_role("dialog").get_by_role("img")
     picture.evaluate("picture => picture.decode()")
     frame = picture.locator("..")
