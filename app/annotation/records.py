@@ -28,7 +28,8 @@ class Replay(BaseModel):
     them; if `several` is true, groups are bit masks of them.
     `columns` is the number of columns that the annotator saw on a wide screen. `colours[g]` is the
     number of the colour in which they saw group `g`, null for none; it is empty if `several` is
-    true. `repeats` is the annotator's earlier answer to the same images, if the grid is a repeat.
+    true. Colours follow from the answer's ID: in a campaign restored from an archive, whose answers
+    have other IDs, they can be others than those seen. `repeats` is the annotator's earlier answer to the same images, if the grid is a repeat.
     """
 
     urls: list[str]
