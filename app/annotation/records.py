@@ -29,7 +29,8 @@ class Replay(BaseModel):
     `columns` is the number of columns that the annotator saw on a wide screen. `colours[g]` is the
     number of the colour in which they saw group `g`, null for none; it is empty if `several` is
     true. Colours follow from the answer's ID: in a campaign restored from an archive, whose answers
-    have other IDs, they can be others than those seen. `repeats` is the annotator's earlier answer to the same images, if the grid is a repeat.
+    have other IDs, they can be others than those seen. `repeats` is the annotator's earlier answer
+    to the same images, if the grid is a repeat.
     """
 
     urls: list[str]
