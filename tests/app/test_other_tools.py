@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from scipy.spatial.distance import squareform
 
 from app.campaigns.models import Campaign
+from app.results.catalogue import EXPORT_VERSION
 from learning.cen import ContextEmbeddingNetwork
 from testbed.builders import COLOURS, a_campaign, an_account, sign_in
 from tests.app.test_exports import a_model
@@ -27,7 +28,7 @@ def played(client: TestClient) -> Campaign:
 def export(client: TestClient, campaign: Campaign, file: str) -> io.BytesIO:
     reply = client.get(f"/api/v1/campaigns/{campaign.id}/export/{file}")
     assert reply.status_code == 200, reply.text
-    assert reply.headers["likewise-export-version"] == "1"
+    assert reply.headers["likewise-export-version"] == str(EXPORT_VERSION)
     return io.BytesIO(reply.content)
 
 
