@@ -185,15 +185,24 @@ class SimulatedAnnotator(AnnotatorClient):
     def __init__(self, http: httpx.Client, link: str, key: str, handouts: list[Handout]) -> None:
         super().__init__(http)
         self.link, self.key, self.handouts = link, key, handouts
+        self.has_ended = False
         self._open()
 
-    def _open(self) -> dict[str, Any]:
+    def _open(self) -> int:
+        """Open the session and return the number of answers of its assignment."""
         body = {"link": self.link, "annotator_key": self.key}
-        return self.begin("/api/v1/annotate/sessions", body)
+        try:
+            return int(self.begin("/api/v1/annotate/sessions", body)["answered"])
+        except ServerRefused as refused:
+            if refused.code != "study_over":
+                raise
+            # The campaign ended before this annotator began.
+            self.has_ended = True
+            return 0
 
     def next_lease(self, give_up: Any) -> dict[str, Any] | None:
         """The next lease, waiting for the next round if necessary; None if no work is left."""
-        while not give_up():
+        while not self.has_ended and not give_up():
             began, started = datetime.now(UTC), time.perf_counter()
             handout = self._call("POST", "/api/v1/annotate/leases")
             self.handouts.append(Handout(handout["status"], began, time.perf_counter() - started))
@@ -208,7 +217,7 @@ class SimulatedAnnotator(AnnotatorClient):
             if handout["status"] == "done":
                 if handout["answered"] == 0:
                     return None
-                if self._open()["answered"] > 0:
+                if self._open() > 0:
                     # The server opened no new assignment, so the campaign has ended.
                     return None
                 continue

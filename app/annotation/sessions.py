@@ -106,6 +106,20 @@ def current_assignment(session: Session, annotator: Annotator) -> Assignment | N
     return assignment
 
 
+def last_completed(session: Session, annotator: Annotator) -> Assignment | None:
+    """Return the last assignment that an annotator completed with at least one answer."""
+    return session.scalar(
+        select(Assignment)
+        .where(
+            Assignment.annotator_id == annotator.id,
+            Assignment.state == "completed",
+            Assignment.n_answered > 0,
+        )
+        .order_by(Assignment.created_at.desc())
+        .limit(1)
+    )
+
+
 def new_assignment(campaign: Campaign, annotator: Annotator, channel: str) -> Assignment:
     """Create an assignment with the campaign's current number of grids. That of a person who was
     screened out has ended."""

@@ -109,7 +109,10 @@ def enter(
         assignment = _assignment(session, arrival, annotator)
     except LinkRefused as refusal:
         _add_way_back(session, refusal, arrival.link, annotator, kept)
-        raise
+        last = _last_with_code(session, arrival, annotator, refusal)
+        if last is None:
+            raise
+        return AnnotatorSession(campaign, annotator, last)
     keep(session, assignment, settings, kept)
     assignment.seen_at = datetime.now(UTC)
     session.flush()
@@ -127,6 +130,17 @@ def _assignment(session: Session, arrival: LinkArrival, annotator: Annotator) ->
             raise _over()
         _require_place_again(session, arrival.link, assignment)
     return assignment
+
+
+def _last_with_code(
+    session: Session, arrival: LinkArrival, annotator: Annotator, refusal: LinkRefused
+) -> Assignment | None:
+    """Return the last assignment of somebody who returns after the end without a way back, because
+    they may have lost the page that showed their completion codes."""
+    shows_code = annotation_of(arrival.campaign.annotation).completion == "code"
+    if refusal.code != "study_over" or refusal.details or not shows_code:
+        return None
+    return sessions.last_completed(session, annotator)
 
 
 def _has_draft(session: Session, assignment: Assignment) -> bool:

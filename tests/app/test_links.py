@@ -246,6 +246,23 @@ def test_links_of_a_finished_campaign_are_closed(
     assert client.get(progress).json()["monitor"]["alerts"] == []
 
 
+def test_after_the_end_people_get_the_codes_of_what_they_did(
+    client: TestClient, owner: Account, campaign: Campaign
+) -> None:
+    link = a_link(client, campaign)
+    code = answer(client, token_of(come(client, link["address"])), 3)["completion_code"]
+    with transaction() as session:
+        finish_campaign(session, owner, campaign.id)
+    again = come(client, link["address"])
+    handout = client.post("/api/v1/annotate/leases", headers=token_of(again)).json()
+    assert (handout["status"], handout["completion_code"]) == ("done", code)
+    assert handout["codes"] == [{"code": code, "answered": 3}]
+    assert handout["again"] is False
+    with transaction() as session:
+        # No assignment was opened for them.
+        assert session.scalar(select(func.count()).select_from(Assignment)) == 1
+
+
 # --- what is owed --------------------------------------------------------------------------------
 
 

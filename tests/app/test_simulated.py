@@ -14,6 +14,7 @@ from app.annotation.models import Answer, Assignment
 from app.annotation.simulated import ADDRESS, simulated_address
 from app.campaigns.links import annotator_link
 from app.campaigns.models import Campaign
+from app.campaigns.service import finish_campaign
 from app.core.database import transaction
 from app.core.security import sign
 from app.planning.crowd import CrowdTraits, make_crowd, read_images
@@ -86,6 +87,25 @@ def test_nobody_else_can_answer_as_a_simulated_annotator(
     assert purpose != ADDRESS
     with pytest.raises(ServerRefused, match="404"):
         an_annotator(client, sign(purpose, str(campaign.id)), "a-stranger-of-them")
+
+
+def test_a_crowd_ends_normally_when_the_campaign_of_its_link_finishes(
+    client: TestClient, owner: Account, campaign: Campaign
+) -> None:
+    link = annotator_link(campaign, "").removeprefix("/a/")
+    for key, n in (("somebody-who-is-done", 3), ("somebody-in-the-middle", 1)):
+        answer_all(client, link, key, n)
+    first = an_annotator(client, link, "somebody-who-has-not-begun")
+    with transaction() as session:
+        finish_campaign(session, owner, campaign.id)
+    assert first.next_lease(lambda: False) is None
+    for key in (
+        "somebody-who-is-done",
+        "somebody-in-the-middle",
+        "somebody-who-has-not-begun",
+        "somebody-too-late",
+    ):
+        assert an_annotator(client, link, key).next_lease(lambda: False) is None
 
 
 def test_a_crowd_makes_no_more_groups_than_the_campaign_allows(
