@@ -95,7 +95,7 @@ def attribute_insight(
         clusters: tuple[AttributeCluster, ...] = ()
         if len(columns) > 1:
             words = _words(labels, groupings, descriptions, probability[:, attribute])
-            clusters = _clusters(model.embedding_[:, columns], labels, seen, words)
+            clusters = clusters_of(model.embedding_[:, columns], labels, seen, words)
         example = _example(model, groupings, attribute, labels, random_state)
         insights.append(AttributeInsight(columns, clusters, example))
     return insights
@@ -163,9 +163,11 @@ def _words(
     )
 
 
-def _clusters(
+def clusters_of(
     places: FloatArray, labels: IntArray, seen: IntArray, words: Sequence[tuple[str, ...]]
 ) -> tuple[AttributeCluster, ...]:
+    """Clusters of the images `seen`, with places (N, d), labels (N,) from 0 on and the words of
+    each cluster."""
     own = labels[seen]
     figures = cluster_figures(places[seen], own, n_typical=_N_TYPICAL)
     return tuple(

@@ -5,6 +5,7 @@ Models contain JSON and files of any shape, and only their readers know which on
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy.orm import Session, defer
@@ -15,13 +16,15 @@ from app.annotation.quality import read_scores
 from app.annotation.records import AnswerRecord, answers_of
 from app.archive.errors import DamagedArchive
 from app.campaigns.models import Campaign
+from app.collections.models import Image
 from app.core.errors import NotFound
 from app.results import class_labels, labels, own_clusters
+from app.results.attribute_parts import parts_of
 from app.results.class_label_schemas import ClassQualityOut, ClassVoterOut
 from app.results.clusterings import list_clusterings
 from app.results.explore_schemas import ClusteringOut
-from app.results.insight import read_insight, tells_attributes
-from app.results.insight_schemas import InsightOut
+from app.results.insight import Examples, read_insight, tells_attributes
+from app.results.insight_schemas import AttributeOut, InsightOut
 from app.results.label_schemas import LabelQualityOut
 from app.results.membership_schemas import OwnClustersOut
 from app.results.models import Model
@@ -50,7 +53,9 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
         _check_clusterings(session, campaign, model)
     if tells_attributes(model):
         with _readable(f"attributes of model {model.version}"):
-            InsightOut.of(read_insight(session, campaign, model))
+            insight = read_insight(session, campaign, model)
+            InsightOut.of(insight)
+            _check_parts(insight.attributes)
     if own_clusters.tells_clusters(model):
         with _readable(f"clusters of model {model.version}"):
             _check_own_clusters(session, campaign, model)
@@ -60,6 +65,13 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
     if labels.tells_labels(model):
         with _readable(f"labels of model {model.version}"):
             _check_labels(session, campaign, model)
+
+
+def _check_parts(attributes: list[dict[str, Any]]) -> None:
+    """Check what a split would show."""
+    for part in (part for attribute in attributes for part in parts_of(attribute)):
+        clusters: list[list[Image]] = [[] for _ in part.get("clusters", [])]
+        AttributeOut.of(part, Examples([], [], clusters, []), overall=False)
 
 
 def _check_answers(session: Session, campaign: Campaign) -> None:

@@ -22,6 +22,7 @@ from app.campaigns.models import Campaign, Grid
 from app.core.errors import NotFound
 from app.core.storage import StorageError, get_object
 from app.results.answers import AnswerRow
+from app.results.attribute_parts import merged_numbers
 from app.results.models import Model
 from app.strategies.answer_attributes import FILE, AnswerAttribute, AnswerAttributes, answer_key
 
@@ -71,19 +72,20 @@ class AttributeColumns:
     def __init__(self, session: Session, campaign: Campaign) -> None:
         newest = newest_attributes(session, campaign)
         self._attributes = None if newest is None else newest[1]
+        self._merged = {} if newest is None else _merged(newest[0])
 
     def of(self, rows: Sequence[AnswerRow]) -> list[Attribute]:
         """Return a pair for each answer; both values are None for one that the model did not learn
         from."""
         if self._attributes is None:
             return [UNKNOWN] * len(rows)
-        keys = [_key(row.annotator, row.images, row.groups, row.unseen) for row in rows]
+        keys = [answer_key_of(row) for row in rows]
         # The model did not learn from this answer, although it learned from an equal one of another
         # annotator.
         return [
             UNKNOWN
             if attribute is None or row.left_out
-            else (attribute.attribute, attribute.probability)
+            else (_number(attribute.attribute, self._merged), attribute.probability)
             for row, attribute in zip(rows, self._attributes.find(keys), strict=True)
         ]
 
@@ -114,8 +116,23 @@ def read_answer_attribute(
 
 def _reading(model: Model, learned: AnswerAttribute) -> AttributeReading:
     by_number = {each["index"]: each for each in (model.insight or {})["attributes"]}
-    attribute = None if learned.attribute is None else by_number.get(learned.attribute)
+    number = _number(learned.attribute, _merged(model))
+    attribute = None if number is None else by_number.get(number)
     return AttributeReading(model, attribute, learned.probability)
+
+
+def _merged(model: Model) -> dict[int, int]:
+    return merged_numbers((model.insight or {})["attributes"])
+
+
+def _number(attribute: int | None, merged: dict[int, int]) -> int | None:
+    """Return the number of an answer's attribute, of a merged one that of the merge."""
+    return None if attribute is None else merged.get(attribute, attribute)
+
+
+def answer_key_of(row: AnswerRow) -> int:
+    """Return the number that stands for what a model reads of an answer."""
+    return _key(row.annotator, row.images, row.groups, row.unseen)
 
 
 def _key(

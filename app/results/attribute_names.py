@@ -12,6 +12,7 @@ from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
 from app.core.errors import InvalidInput, NotFound
+from app.results.attribute_parts import parts_of
 from app.results.models import Model
 from app.results.vectors import read_vectors
 
@@ -31,9 +32,7 @@ def rename_attribute(
     session: Session, account: Account, campaign: Campaign, model: Model, index: int, name: str
 ) -> None:
     """Name an attribute of a model; a blank name removes it. Raises NotFound, InvalidInput."""
-    short = " ".join(name.split())
-    if len(short) > MOST_NAME:
-        raise InvalidInput(f"A name can have at most {MOST_NAME} characters.", code="bad_name")
+    short = short_name(name)
     session.refresh(model, with_for_update=True)
     insight = model.insight or {}
     attributes = [dict(attribute) for attribute in insight.get("attributes", [])]
@@ -48,6 +47,14 @@ def rename_attribute(
     )  # fmt: skip
 
 
+def short_name(name: str) -> str:
+    """Return a name without surplus blanks. Raises InvalidInput for a long one."""
+    short = " ".join(name.split())
+    if len(short) > MOST_NAME:
+        raise InvalidInput(f"A name can have at most {MOST_NAME} characters.", code="bad_name")
+    return short
+
+
 def carry_names(
     session: Session, campaign: Campaign, insight: dict[str, Any], embedding: NDArray[np.float64]
 ) -> dict[str, Any]:
@@ -58,28 +65,34 @@ def carry_names(
     newest = select(Model).where(Model.campaign_id == campaign.id).order_by(Model.version.desc())
     previous = session.scalar(newest.limit(1))
     before = ((previous and previous.insight) or {}).get("attributes", [])
-    names = {each["index"]: name_of(each) for each in before if name_of(each)}
+    learned = [part for each in before for part in parts_of(each) or [each]]
+    names = {each["index"]: name_of(each) for each in learned if name_of(each)}
     if previous is None or not names or not insight.get("attributes"):
         return insight
     vectors = np.nan_to_num(read_vectors(session, previous))
     attributes = [
         {**attribute, "name": names[attribute["index"]]}
-        if attribute["index"] in names and _is_same(vectors, embedding, attribute["index"])
+        if attribute["index"] in names and is_same(vectors, embedding, attribute["index"])
         else attribute
         for attribute in insight["attributes"]
     ]
     return {**insight, "attributes": attributes}
 
 
-def _is_same(before: NDArray[np.float64], now: NDArray[np.float64], index: int) -> bool:
+def is_same(before: NDArray[np.float64], now: NDArray[np.float64], index: int) -> bool:
+    """Tell whether a column orders the images in about the same way in two models, (N, d) and
+    (M, e). A model may turn an attribute around."""
     if index >= min(before.shape[1], now.shape[1]):
         return False
     n = min(len(before), len(now))
-    columns = before[:n, index], now[:n, index]
-    if min(np.ptp(column) for column in columns) == 0:
-        return False
+    return abs(rank_correlation(before[:n, index], now[:n, index])) >= SAME_FROM
+
+
+def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Return Spearman's correlation of two columns (N,), 0 if one of them is constant."""
+    if min(np.ptp(first), np.ptp(second)) == 0:
+        return 0.0
     # Imported here, so that servers start a second faster.
     from scipy.stats import spearmanr
 
-    # A model may turn an attribute around.
-    return bool(abs(spearmanr(*columns).statistic) >= SAME_FROM)
+    return float(spearmanr(first, second).statistic)

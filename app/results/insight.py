@@ -13,6 +13,7 @@ from app.collections.models import Image
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.features.sets import set_names
+from app.results.attribute_parts import annotators_of, merged_numbers
 from app.results.model_parts import required_insight, tells
 from app.results.models import Model
 from app.results.service import get_model, read_map
@@ -59,15 +60,20 @@ class Insight:
 def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
     """Return the insight of `model`; raises NotFound if its strategy has none."""
     insight = _required_insight(model)
-    annotators = sorted(insight["annotators"], key=lambda annotator: -annotator["n_answers"])
+    annotators = sorted(annotators_of(insight), key=lambda annotator: -annotator["n_answers"])
     return Insight(
         model=model,
-        focus=campaign.settings.get("focus"),
+        focus=_focus(campaign, insight["attributes"]),
         insight=insight,
         annotators=annotators[:MAX_ANNOTATORS],
         n_annotators=len(annotators),
         examples=_examples(session, campaign, model, insight["attributes"]),
     )
+
+
+def _focus(campaign: Campaign, attributes: list[dict[str, Any]]) -> int | None:
+    focus: int | None = campaign.settings.get("focus")
+    return None if focus is None else merged_numbers(attributes).get(focus, focus)
 
 
 def full_insight(model: Model) -> dict[str, Any]:

@@ -8,7 +8,10 @@ from app.collections.media import image_url
 from app.collections.models import Image
 from app.core.fields import StrictInt
 from app.results.attribute_names import MOST_NAME
+from app.results.attribute_parts import parts_of
 from app.results.insight import Examples, Insight, is_ordered
+
+MOST_MERGED = 1_000
 
 
 class ExampleOut(BaseModel):
@@ -44,7 +47,7 @@ class AttributeOut(BaseModel):
     `high`: the annotators' words for the two sides of its strongest column, the most telling first,
     and the most extreme images on each side; `middle`: their words for what lies between.
     `clusters`: of an unordered attribute, the largest first. `example`: a grid whose images differ
-    in this attribute.
+    in this attribute. `parts`: numbers of the learned attributes that were merged into it.
     """
 
     index: int
@@ -62,6 +65,7 @@ class AttributeOut(BaseModel):
     high_images: list[ExampleOut]
     clusters: list[AttributeClusterOut] = []
     example: list[GroupedImageOut] = []
+    parts: list[int] = []
 
     @classmethod
     def of(cls, attribute: dict[str, Any], examples: Examples, overall: bool) -> "AttributeOut":
@@ -72,6 +76,7 @@ class AttributeOut(BaseModel):
                 **attribute,
                 "overall": overall,
                 "ordered": is_ordered(attribute),
+                "parts": [part["index"] for part in parts_of(attribute)],
                 "low_images": _examples(examples.low),
                 "high_images": _examples(examples.high),
                 "clusters": [
@@ -89,6 +94,20 @@ class AttributeNameIn(BaseModel, extra="forbid"):
     """The name of an attribute; a blank one removes it."""
 
     name: Annotated[str, Field(max_length=MOST_NAME)]
+
+
+class MergeIn(BaseModel, extra="forbid"):
+    """Attributes to merge, by number. `name`: of the merged attribute; blank for the name of the
+    largest part that has one."""
+
+    attributes: Annotated[list[StrictInt], Field(min_length=2, max_length=MOST_MERGED)]
+    name: Annotated[str, Field(max_length=MOST_NAME)] = ""
+
+
+class MergedOut(BaseModel):
+    """The merged attribute's number: that of the part with the largest share."""
+
+    attribute: int
 
 
 class AnnotatorOut(BaseModel):

@@ -23,6 +23,7 @@ from app.core.spreadsheets import neutral
 from app.core.storage import list_objects, stream_object
 from app.core.zips import ZipStream
 from app.results.attribute_names import name_of
+from app.results.attribute_parts import annotators_of, parts_of
 from app.results.insight import full_insight
 from app.results.models import Model
 from app.results.questionnaires import QuestionnaireColumns
@@ -45,6 +46,7 @@ ATTRIBUTE_COLUMNS = [
     "clusters",
     "middle",
     "name",
+    "parts",
 ]
 ANNOTATOR_COLUMNS = [
     "annotator",
@@ -212,14 +214,22 @@ def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
         # Models of earlier versions have no words for the middle.
         middle = neutral("; ".join(attribute.get("middle", [])))
         yield csv_line(
-            [*start, *certainty, columns, neutral(clusters), middle, neutral(name_of(attribute))]
+            [
+                *start,
+                *certainty,
+                columns,
+                neutral(clusters),
+                middle,
+                neutral(name_of(attribute)),
+                " ".join(str(part["index"]) for part in parts_of(attribute)),
+            ]
         )
 
 
 def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line per annotator: counts, measures, and for each attribute how often it is
     expected to decide and how often it did."""
-    annotators = full_insight(model)["annotators"]
+    annotators = annotators_of(full_insight(model))
     n_attributes = len(annotators[0]["preference"]) if annotators else 0
     each = ("preference", "used", "used_error")
     numbered = [f"{name}{k}" for name in each for k in range(n_attributes)]

@@ -23,6 +23,7 @@ from app.core.events import campaign_changed
 from app.jobs.service import complete_job, request_job, require_held
 from app.results.attribute_names import carry_names
 from app.results.carried import NewClustering
+from app.results.merged_attributes import carry_merges
 from app.results.models import Clustering, EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
 
@@ -85,7 +86,9 @@ def _store_model(
     latest = session.scalar(select(func.max(Model.version)).where(Model.campaign_id == campaign.id))
     insight = trained.insight
     if insight is not None:
-        insight = carry_names(session, campaign, insight, trained.embedding)
+        embedding = np.nan_to_num(trained.embedding)
+        insight = carry_names(session, campaign, insight, embedding)
+        insight = carry_merges(session, campaign, insight, embedding, trained.artifact_key)
     model = Model(
         campaign_id=campaign.id,
         job_id=job_id,

@@ -4,10 +4,13 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path, Query
+from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
 
 from app.accounts.api import api_router
+from app.accounts.models import Account
 from app.accounts.routes import SignedIn
+from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.campaigns.sharing import MayNotChange, access_of
 from app.core.heavy import heavy
@@ -15,10 +18,10 @@ from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.jobs.models import Job
 from app.jobs.service import jobs_of
-from app.results import insight, neighbours, service
+from app.results import insight, merged_attributes, neighbours, service
 from app.results.attribute_names import rename_attribute
 from app.results.evidence import count_evidence
-from app.results.insight_schemas import AttributeNameIn, FocusIn, InsightOut
+from app.results.insight_schemas import AttributeNameIn, FocusIn, InsightOut, MergedOut, MergeIn
 from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
@@ -29,6 +32,7 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Position = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="Position of the image in the collection.")
 ]
+AttributeNumber = Annotated[int, Path(ge=0, le=999, description="Number of the attribute.")]
 HowMany = Annotated[int, Query(ge=1, le=200, description="Number of neighbours.")]
 
 
@@ -148,19 +152,55 @@ def read_insight(
 def name_attribute(
     campaign_id: UUID,
     version: Version,
-    index: Annotated[int, Path(ge=0, le=999, description="Number of the attribute.")],
+    index: AttributeNumber,
     body: AttributeNameIn,
     session: DatabaseSession,
     account: SignedIn,
 ) -> None:
     """Name an attribute of a model. The attribute of the next models that orders the images in the
     same way keeps the name."""
-    campaign = get_campaign(session, account, campaign_id)
-    # The campaign's row is not locked: the name does not concern annotators.
-    if access_of(session, account, campaign) == "view":
-        raise MayNotChange("This campaign is shared with you to view only. You cannot change it.")
+    campaign = _changeable(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
     rename_attribute(session, account, campaign, model, index, body.name)
+
+
+@api.post("/models/{version}/attributes/merge")
+@heavy
+def merge_attributes(
+    campaign_id: UUID, version: Version, body: MergeIn, session: DatabaseSession, account: SignedIn
+) -> MergedOut:
+    """Merge attributes of a model that are one and the same to you. It can be undone, and carries
+    over to the next models. The model's own files do not change."""
+    campaign = _changeable(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    number = merged_attributes.merge_attributes(
+        session, account, campaign, model, body.attributes, body.name
+    )
+    return MergedOut(attribute=number)
+
+
+@api.delete("/models/{version}/attributes/{index}/merge", status_code=204)
+@heavy
+def split_attribute(
+    campaign_id: UUID,
+    version: Version,
+    index: AttributeNumber,
+    session: DatabaseSession,
+    account: SignedIn,
+) -> None:
+    """Split a merged attribute into its parts."""
+    campaign = _changeable(session, account, campaign_id)
+    model = service.get_model(session, campaign, version)
+    merged_attributes.split_attribute(session, account, campaign, model, index)
+
+
+def _changeable(session: Session, account: Account, campaign_id: UUID) -> Campaign:
+    """Return a campaign that the account may change. Its row is not locked, because names and
+    merges do not concern annotators. Raises NotFound, MayNotChange."""
+    campaign = get_campaign(session, account, campaign_id)
+    if access_of(session, account, campaign) == "view":
+        raise MayNotChange("This campaign is shared with you to view only. You cannot change it.")
+    return campaign
 
 
 @api.post("/focus", status_code=204)

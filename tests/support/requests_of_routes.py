@@ -44,6 +44,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
         "annotation": {"thanks": "x"},
         "/clusterings": {"n_clusters": 3},
         "/clusterings/selection": {"images": [0]},
+        "/attributes/merge": {"attributes": [0, 1]},
         "/merge": {"clusters": [0, 1]},
         "{clustering_id}": {"name": "x"},
         "shares": {"email": "ada@example.org", "access": "view"},

@@ -101,3 +101,29 @@ def test_an_attribute_is_named_after_a_column_and_a_corner_of_its_map_is_kept(
     expect(shown.get_by_role("img")).to_have_count(22)
     page.screenshot(path=tmp_path / "images.png")
     assert errors == []
+
+
+def test_two_attributes_are_merged_and_split_again(
+    browser: Browser, web: System, tmp_path: Path
+) -> None:
+    campaign = a_campaign_with_attributes()
+    page, errors = watched(browser)
+    open_map(page, web, owner_of(campaign), campaign)
+    page.goto(f"{web.base_url}/campaigns/{campaign.id}/attributes")
+    cards = page.get_by_test_id("attributes").locator("article")
+    expect(cards).to_have_count(2)
+    first = cards.first
+    first.get_by_label("Merge “").select_option("huge")
+    expect(cards).to_have_count(1)
+    expect(first).to_contain_text("Merged from the attributes 0, 2")
+    # Their four combinations.
+    expect(first.locator(".clusters section")).to_have_count(4)
+    expect(first.get_by_label("Merge “")).to_have_count(0)
+    page.screenshot(path=tmp_path / "merged.png", full_page=True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.screenshot(path=tmp_path / "merged-390.png", full_page=True)
+    first.get_by_role("button", name="Split again").click()
+    expect(cards).to_have_count(2)
+    expect(first.get_by_role("button", name="Split again")).to_have_count(0)
+    assert errors == []

@@ -24,17 +24,40 @@ export class ShownInsight extends ShownModel {
 
   /** A blank name removes it. */
   async rename(index: number, name: string): Promise<void> {
-    const version = this.insight?.version;
-    if (version === undefined) return;
-    await this.request.run(async () => {
-      await reply(
+    await this.change((version) =>
+      reply(
         modelApi(this.campaignId, version).PUT('/attributes/{index}/name', {
           ...at({ index }),
           body: { name },
         }),
-      );
-      await this.load(version);
-    });
+      ),
+    );
+  }
+
+  /** Makes one of several attributes. Whether it was done. */
+  async merge(attributes: number[]): Promise<boolean> {
+    return this.change((version) =>
+      reply(
+        modelApi(this.campaignId, version).POST('/attributes/merge', {
+          body: { attributes, name: '' },
+        }),
+      ),
+    );
+  }
+
+  /** Splits a merged attribute into its parts. Whether it was done. */
+  async split(index: number): Promise<boolean> {
+    return this.change((version) =>
+      reply(modelApi(this.campaignId, version).DELETE('/attributes/{index}/merge', at({ index }))),
+    );
+  }
+
+  private async change(send: (version: number) => Promise<unknown>): Promise<boolean> {
+    const version = this.insight?.version;
+    if (version === undefined) return false;
+    const done = await this.request.succeeds(() => send(version));
+    if (done) await this.load(version);
+    return done;
   }
 
   /** Let later rounds ask about one attribute; null: about all in turn. */

@@ -28,6 +28,7 @@ function anAttribute(index: number, low: string[], high: string[]): Attribute {
     high_images: [],
     clusters: [],
     example: [],
+    parts: [],
   };
 }
 

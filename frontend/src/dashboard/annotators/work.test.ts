@@ -87,6 +87,7 @@ test('preferred and used attributes are shown where the model knows them', () =>
     high_images: [],
     clusters: [],
     example: [],
+    parts: [],
   };
   const names = (annotators: AnnotatorInsight[], attributes = [attribute]) =>
     barsOf({ attributes, annotators }).map(({ name }) => name);
