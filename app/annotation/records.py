@@ -24,8 +24,9 @@ class Replay(BaseModel):
     """How an answer was made, with the trace as the page sent it (docs/annotator-api.md).
 
     `urls[k]` is the address of `images[k]`. `choices` has the names of the groups if they are
-    votes for yes or no. `classes` has the names that annotators choose from, if the requester gives
-    them; if `several` is true, groups are bit masks of them.
+    votes for yes or no, `group_names` if they always mean the same in another kind. `classes` has
+    the names that annotators choose from, if the requester gives them; if `several` is true, groups
+    are bit masks of them.
     `columns` is the number of columns that the annotator saw on a wide screen. `colours[g]` is the
     number of the colour in which they saw group `g`, null for none; it is empty if `several` is
     true. Colours follow from the answer's ID: in a campaign restored from an archive, whose answers
@@ -35,6 +36,7 @@ class Replay(BaseModel):
 
     urls: list[str]
     choices: list[str]
+    group_names: list[str]
     classes: list[str]
     several: bool
     columns: int
@@ -142,6 +144,7 @@ def replay_of(session: Session, campaign: Campaign, answer: Answer, grid: Grid) 
     return Replay(
         urls=urls,
         choices=[] if kind.asks_for_classes else list(kind.choices),
+        group_names=[] if kind.choices else list(kind.group_names),
         classes=campaign.classes,
         several=kind.n_groups(campaign.max_groups) > campaign.max_groups,
         columns=kind.columns,

@@ -158,6 +158,11 @@ class Kind(ABC):
             return "none"
         return self.descriptions if chosen == "auto" else chosen
 
+    @property
+    def takes_descriptions(self) -> bool:
+        """Whether a campaign can ask for descriptions of groups."""
+        return not self.asks_for_classes and self.descriptions_of("required") != "none"
+
     @abstractmethod
     def agreement(self, known: Groups, given: Groups) -> Agreement | None:
         """Return how well an answer matches the known one; None if that cannot be said."""

@@ -161,7 +161,8 @@ class StrategyOut(BaseModel):
 
 class KindOut(BaseModel):
     """A kind of task. If `votes` is true, its groups are votes and their number is fixed;
-    otherwise `group_noun` says what requesters call their number. `classes` are names
+    otherwise `group_noun` says what requesters call their number. `takes_descriptions`: annotators
+    can be asked to describe groups. `classes` are names
     to begin with, if annotators choose from names that the requester gives. `strategy` and
     `views` (how often each image is shown) are suggestions for a new campaign."""
 
@@ -173,6 +174,7 @@ class KindOut(BaseModel):
     max_groups: int
     columns: int
     votes: bool
+    takes_descriptions: bool
     classes: list[str]
     needs_known_value: bool
     known_rule: str
@@ -193,6 +195,7 @@ class KindOut(BaseModel):
             max_groups=kind.max_groups,
             columns=kind.columns,
             votes=kind.form == "votes",
+            takes_descriptions=kind.takes_descriptions,
             classes=list(kind.suggested_classes),
             needs_known_value=kind.needs_known_value,
             known_rule=kind.known_rule,

@@ -104,6 +104,24 @@ def test_of_four_images_three_are_enough(client: TestClient) -> None:
     assert reply.json()["status"] == "stored", reply.text
 
 
+def test_pages_speak_of_a_choice_and_not_of_groups_to_describe(client: TestClient) -> None:
+    campaign = a_campaign_of_triplets()
+    who = a_session(client, campaign)
+    submit(client, who, a_lease(client, who), groups=choice(1), descriptions=[])
+    sign_in(client, owner_of(campaign))
+    own = f"/api/v1/campaigns/{campaign.id}"
+    [played] = client.get(f"{own}/answers?replay=true").json()["items"]
+    assert played["replay"]["group_names"] == ["with the others", "odd one out"]
+    described = {
+        name: kind["takes_descriptions"]
+        for name, kind in client.get("/api/v1/options").json()["kinds"].items()
+    }
+    assert {name for name, takes in described.items() if takes} == {"grid", "bins"}
+    page = client.get(f"/campaigns/{campaign.id}/annotation", headers={"accept": "text/html"}).text
+    assert "Annotators' pages" in page
+    assert "Group descriptions" not in page
+
+
 @pytest.mark.parametrize("size", [2, 9])
 def test_grids_have_three_to_eight_images(client: TestClient, size: int) -> None:
     owner = an_account()

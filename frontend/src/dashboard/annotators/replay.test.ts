@@ -46,6 +46,8 @@ it('calls votes by their names, and groups by their numbers', () => {
   expect([-1, 0, 1].map((group) => symbolOf(group, choices))).toEqual(['', '✓', '✕']);
   expect(votesText([0, 1, 1, -1], choices)).toBe('1 yes, 2 no, 0 unsure');
   expect([-1, 1].map((group) => placeText(group, []))).toEqual(['', ', group 2']);
+  const names = ['with the others', 'odd one out'];
+  expect([-1, 1].map((group) => placeText(group, [], names))).toEqual(['', ', odd one out']);
   expect(symbolOf(0, [])).toBe('');
 });
 

@@ -40,10 +40,15 @@ export function groupsAt(
 
 const SYMBOLS = ['✓', '✕', '?'];
 
-/** What a group is called, after a comma; votes have the names `choices`, and a symbol. */
-export function placeText(group: number, choices: readonly string[]): string {
+/** What a group is called, after a comma; votes have the names `choices`, and a symbol, and some
+ * kinds have `names` for their groups. */
+export function placeText(
+  group: number,
+  choices: readonly string[],
+  names: readonly string[] = [],
+): string {
   if (choices.length > 0) return `, ${choices[group] ?? 'not ticked'}`;
-  return group < 0 ? '' : `, group ${group + 1}`;
+  return group < 0 ? '' : `, ${names[group] ?? `group ${group + 1}`}`;
 }
 
 export function symbolOf(group: number, choices: readonly string[]): string {
