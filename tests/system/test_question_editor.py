@@ -122,3 +122,13 @@ def test_the_wizard_saves_questions_once_they_are_whole(browser: Browser, web: S
         lambda: [question.get("screen_out_below") for question in questions(draft)] == [None, 18],
     )
     assert [question["key"] for question in questions(draft)] == ["words", "your_age"]
+    # What cannot be saved stops the way on, and has the focus.
+    step = page.get_by_role("heading", name="Step 4 of 6: Quality")
+    before.get_by_label("Minimum").last.fill("9")
+    before.get_by_label("Maximum").last.fill("3")
+    page.get_by_role("button", name="Next: Budget").click()
+    expect(before.get_by_test_id("question-title").last).to_be_focused()
+    expect(step).to_be_attached()
+    before.get_by_label("Maximum").last.fill("120")
+    page.get_by_role("button", name="Next: Budget").click()
+    expect(page.get_by_role("heading", name="Step 5 of 6: Budget")).to_be_attached()
