@@ -22,6 +22,8 @@ from sqlalchemy.exc import NoResultFound
 from sqlalchemy.orm import Session
 
 from app.campaigns.locks import locked_campaign
+from app.campaigns.models import Campaign
+from app.campaigns.rounds import rounds_at_work
 from app.core import leased
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease
@@ -112,7 +114,7 @@ def _end(session: Session, job: Job, end: End) -> None:
 def _wait(session: Session, job: Job) -> None:
     """Return the job to the queue without a message, unless nothing can come of waiting."""
     failed = _failed_job(session, job.campaign_id)
-    if failed is not None:
+    if failed is not None and not _is_unfilled(session, job.campaign_id):
         reason = f"There are no more grids, because a job of the campaign has failed: {failed}"
         fail_job(session, job.id, job.epoch, reason, retry=False)
         return
@@ -128,6 +130,13 @@ def _wait(session: Session, job: Job) -> None:
     record.keep(held)
     leased.give_back(held)
     campaign_changed(session, job.campaign_id)
+
+
+def _is_unfilled(session: Session, campaign_id: UUID) -> bool:
+    """Return whether grids that exist still want answers, which others may be giving."""
+    campaign = session.get_one(Campaign, campaign_id)
+    at_work = rounds_at_work(session, campaign)
+    return any(round_.n_answers < round_.n_wanted for round_ in at_work)
 
 
 def _failed_job(session: Session, campaign_id: UUID) -> str | None:

@@ -4,11 +4,13 @@ import logging
 from datetime import datetime
 from typing import Literal, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from app.jobs.models import Job
 
 logger = logging.getLogger(__name__)
+# Records come back from archives, which may contain anything.
+MOST = 2**31 - 1
 # Why a crowd ended without an error. no_work: nobody of it gets another grid.
 End = Literal["complete", "stopped", "paused", "finished", "no_work"]
 
@@ -25,13 +27,13 @@ class CrowdRecord(BaseModel):
     """
 
     by: list[str]
-    annotators: int
-    noise: float
-    seed: int
-    answers: int
-    stored: int = 0
-    checks: int = 0
-    surplus: int = 0
+    annotators: int = Field(ge=1, le=MOST)
+    noise: float = Field(ge=0, le=1)
+    seed: int = Field(ge=0, le=MOST)
+    answers: int = Field(ge=1, le=MOST)
+    stored: int = Field(default=0, ge=0, le=MOST)
+    checks: int = Field(default=0, ge=0, le=MOST)
+    surplus: int = Field(default=0, ge=0, le=MOST)
     waiting_since: datetime | None = None
     end: End | None = None
 

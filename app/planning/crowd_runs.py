@@ -37,6 +37,7 @@ from app.planning.dry_run import MOST_IMAGES
 USUAL_ANNOTATORS, MOST_ANNOTATORS = 8, 200
 USUAL_NOISE = 0.1
 USUAL_SHARE = 0.1
+MOST_SEEDS = 2**31
 # A worker loads what is known about all images. `likewise simulate` has no such limit.
 MOST_IN_COLLECTION = 100_000
 NOT_RUNNING = {
@@ -249,7 +250,7 @@ def _seed(options: CrowdOptions, by: list[str], annotators: int, noise: float) -
     if last is None:
         return 0
     is_same = (last.by, last.annotators, last.noise) == (by, annotators, noise)
-    return last.seed if is_same else last.seed + 1
+    return last.seed if is_same else (last.seed + 1) % MOST_SEEDS
 
 
 def stop_crowd(session: Session, account: Account, campaign_id: UUID) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
@@ -23,6 +24,7 @@ from testbed.builders import COLOURS, a_campaign, a_collection, an_account, relo
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_crowdster_strategy import run_job
 from tests.support.accounts import another_browser
+from tests.support.archives import archive_of, bring
 from tests.support.crowds import (
     crowd_job,
     crowd_path,
@@ -498,6 +500,24 @@ def test_only_who_may_change_a_campaign_lets_a_crowd_answer_it(client: TestClien
         assert other.post(path, json={"by": ["colour"]}).status_code == 201
         assert other.post(f"{path}/stop").status_code == 200
     assert shown(client, campaign)["message"] == "It was stopped."
+
+
+def test_a_crowd_is_in_the_archive(client: TestClient, owner: Account) -> None:
+    campaign = a_campaign(owner, budget=30)
+    started(client, campaign, annotators=3, answers=5)
+    one_turn(campaign)
+    reply = bring(client, archive_of(client, campaign))
+    assert reply.status_code == 201, reply.text
+    restored = reloaded(UUID(reply.json()["id"]))
+    run = shown(client, restored)
+    assert (run["state"], run["stored"], run["by"]) == ("done", 5, ["colour"])
+    act = f"/api/v1/campaigns/{restored.id}/actions/resume"
+    assert client.post(act).status_code == 200
+    started(client, restored, answers=5)
+    one_turn(restored)
+    assert shown(client, restored)["stored"] == 5
+    progress = client.get(f"/api/v1/campaigns/{restored.id}/progress").json()
+    assert progress["simulated"]["answers"] == 10
 
 
 def test_a_record_that_was_changed_is_not_shown(client: TestClient, owner: Account) -> None:

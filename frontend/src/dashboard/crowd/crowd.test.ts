@@ -50,6 +50,6 @@ describe('a simulated crowd', () => {
 
   it('asks before it mixes with people', () => {
     expect(mixQuestion({ has_people: false })).toBe('');
-    expect(mixQuestion({ has_people: true })).toContain('cannot be undone');
+    expect(mixQuestion({ has_people: true })).toContain('cannot be deleted');
   });
 });

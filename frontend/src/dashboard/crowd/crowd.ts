@@ -49,6 +49,6 @@ export function mixQuestion({ has_people }: Pick<SimulatedCrowd, 'has_people'>):
   if (!has_people) return '';
   return (
     'People have answered this campaign. Simulated answers will use up its remaining grids, and ' +
-    'models will learn from both. This cannot be undone. Start the simulated crowd here?'
+    'models will learn from both. Simulated answers cannot be deleted. Start the simulated crowd here?'
   );
 }
