@@ -69,7 +69,7 @@ class CrowdPlayer:
         over, and LikewiseError or ValueError if this crowd can't answer the campaign."""
         self._until = time.monotonic() + TURN_SECONDS
         n = self._record.annotators
-        # Whoever had the last turn before a pause is not the first again.
+        # The annotator after the last one comes first, also after a pause.
         first = self._record.stored % n
         at_work = [(first + k) % n for k in range(n)]
         while at_work:

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+import httpx
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 
@@ -18,7 +19,7 @@ def crowd_path(campaign: Campaign) -> str:
     return f"/api/v1/campaigns/{campaign.id}/simulated-crowd"
 
 
-def started(client: TestClient, campaign: Campaign, **body: Any) -> dict[str, Any]:
+def started(client: TestClient | httpx.Client, campaign: Campaign, **body: Any) -> dict[str, Any]:
     """The state of a crowd that was just requested, which sorts by colour."""
     reply = client.post(crowd_path(campaign), json={"by": ["colour"], **body})
     assert reply.status_code == 201, reply.text
@@ -26,7 +27,7 @@ def started(client: TestClient, campaign: Campaign, **body: Any) -> dict[str, An
     return run
 
 
-def shown(client: TestClient, campaign: Campaign) -> dict[str, Any]:
+def shown(client: TestClient | httpx.Client, campaign: Campaign) -> dict[str, Any]:
     """The newest crowd as the API shows it."""
     run: dict[str, Any] = client.get(crowd_path(campaign)).json()["run"]
     return run
@@ -59,4 +60,4 @@ def finished_grids(campaign: Campaign) -> list[tuple[int, str, str]]:
         .where(Answer.campaign_id == campaign.id, Answer.state != "leased")
     )
     with transaction() as session:
-        return [tuple(row) for row in session.execute(query)]
+        return [(grid_id, role, state) for grid_id, role, state in session.execute(query)]

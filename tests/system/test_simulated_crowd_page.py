@@ -13,11 +13,11 @@ from testbed.system import System, wait_until
 from tests.app.test_simulated import answer_all
 from tests.support.axe import violations
 from tests.support.crowds import crowd_job, expire_lease, finished_grids, shown, started
-from tests.support.screens import faults, picture
+from tests.support.screens import faults, picture, resize
 from tests.system.test_dashboard import signed_in
 
 pytestmark = pytest.mark.browser
-PHONE = {"width": 390, "height": 844}
+PHONE = (390, 844)
 
 
 def opened(browser: Browser, system: System, owner: Account, campaign: Campaign) -> Page:
@@ -49,7 +49,7 @@ def test_a_requester_tries_a_campaign_with_a_simulated_crowd(
     card.get_by_role("button", name="All 24 answers").click()
     assert violations(page) == []
     show(page, "crowd-form-desk")
-    page.set_viewport_size(PHONE)
+    resize(page, PHONE)
     show(page, "crowd-form-phone")
     # It is beyond the edge until it has the focus.
     assert faults(page) == ["beyond the edge: Skip to content"]
@@ -69,7 +69,7 @@ def test_a_requester_tries_a_campaign_with_a_simulated_crowd(
         "5 simulated annotators answered 24 grids."
     )
     expect(card.get_by_test_id("crowd-refusal")).to_be_visible()
-    page.set_viewport_size({"width": 1440, "height": 900})
+    resize(page, (1440, 900))
     show(page, "crowd-end-desk")
     assert violations(page) == []
     assert reloaded(campaign.id).n_answers == 24
