@@ -5,7 +5,6 @@ They know an image by its number only; `learning.simulation` decides how they gr
 
 import threading
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from app.annotation.simulated import annotator_key, answer_key
 from app.core.errors import InvalidInput
 from app.kinds import get_kind
 from learning.simulation import Crowd
@@ -74,7 +74,7 @@ class CrowdRun:
 
     def _play_annotator(self, person: int) -> None:
         with httpx.Client(base_url=self.base_url, timeout=60) as http:
-            key = f"simulated-{self.seed}-{person:05d}"
+            key = annotator_key(self.seed, person)
             annotator = SimulatedAnnotator(http, self.link, key, self.handouts)
             while not self._enough():
                 lease = annotator.next_lease(self._enough)
@@ -139,8 +139,7 @@ class AnnotatorClient:
         # Without a time: that of a simulated annotator would say how long people take.
         body = {"images": images, "groups": groups, "descriptions": words}
         path = f"/api/v1/annotate/leases/{lease['id']}/answer"
-        # The key belongs to the lease, so that a retry after a lost response stores nothing twice.
-        headers = {"Idempotency-Key": str(uuid.uuid5(uuid.NAMESPACE_URL, lease["id"]))}
+        headers = {"Idempotency-Key": answer_key(lease["id"])}
         return str(self._call("POST", path, json=body, headers=headers)["status"])
 
     def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:

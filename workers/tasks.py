@@ -9,7 +9,8 @@ from app.collections.imports import IMPORT_TASK
 from app.core.database import transaction
 from app.features.computing import run_feature_set
 from app.features.sets import FEATURES_TASK
-from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, LEARN_TASK
+from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, LEARN_TASK, SIMULATE_TASK
+from app.planning.crowd_play import run_crowd
 from workers.aligning import supervise_alignment
 from workers.celery_app import celery
 from workers.supervision import is_stopping, supervise_job
@@ -31,6 +32,12 @@ def dry_run(job_id: str) -> None:
 def choose_images(job_id: str) -> None:
     """Choose the images that a campaign asks about, if the job is still available."""
     supervise_job(UUID(job_id))
+
+
+@celery.task(name=SIMULATE_TASK)  # type: ignore[untyped-decorator]
+def simulate_crowd(job_id: str) -> None:
+    """Let a simulated crowd answer a part of its grids, if the job is still available."""
+    run_crowd(UUID(job_id), is_stopping)
 
 
 @celery.task(name=IMPORT_TASK)  # type: ignore[untyped-decorator]

@@ -21,11 +21,19 @@ from app.core.settings import get_settings
 from app.features.models import FeatureSet
 from app.features.sets import FEATURES_TASK
 from app.jobs.models import Job
-from app.jobs.service import CHOOSE, CHOOSE_TASK, DRY_RUN, DRY_RUN_TASK, LEARN_TASK
+from app.jobs.service import (
+    CHOOSE,
+    CHOOSE_TASK,
+    DRY_RUN,
+    DRY_RUN_TASK,
+    LEARN_TASK,
+    SIMULATE,
+    SIMULATE_TASK,
+)
 
 # Per account; `likewise up` has two workers for these.
 DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = FEATURE_SETS_AT_ONCE = 1
-ALIGNMENTS_AT_ONCE = CHOICES_AT_ONCE = 1
+ALIGNMENTS_AT_ONCE = CHOICES_AT_ONCE = CROWDS_AT_ONCE = 1
 ACTIVE = ("queued", "running")
 
 
@@ -70,7 +78,10 @@ def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
 def _active_work() -> CTE:
     """Select the work that has not ended: id, state, account_id, task."""
     task = case(
-        (Job.kind == DRY_RUN, DRY_RUN_TASK), (Job.kind == CHOOSE, CHOOSE_TASK), else_=LEARN_TASK
+        (Job.kind == DRY_RUN, DRY_RUN_TASK),
+        (Job.kind == CHOOSE, CHOOSE_TASK),
+        (Job.kind == SIMULATE, SIMULATE_TASK),
+        else_=LEARN_TASK,
     )
     jobs = (
         select(Job.id, Job.state, Campaign.owner_id.label("account_id"), task.label("task"))
@@ -130,5 +141,6 @@ def _at_once(task: Any) -> Any:
         (task == FEATURES_TASK, FEATURE_SETS_AT_ONCE),
         (task == ALIGN_TASK, ALIGNMENTS_AT_ONCE),
         (task == CHOOSE_TASK, CHOICES_AT_ONCE),
+        (task == SIMULATE_TASK, CROWDS_AT_ONCE),
         else_=IMPORTS_AT_ONCE,
     )

@@ -1,12 +1,14 @@
-"""Simulated annotators: they answer over the same API as people, and are marked as what they are.
+"""Simulated annotators: they answer by the same rules as people, and are marked as what they are.
 
-Their address is signed by this server and given to `likewise simulate` alone, so that nobody else
-can answer as one. They report no times, are owed nothing, and count for no figure about people.
+Either `likewise simulate` runs them over the API of the annotators' page, or a worker does
+(app/planning/crowd_play.py). Their address is signed by this server and given to `likewise
+simulate` alone, so that nobody else can answer as one. They report no times, are owed nothing, and
+count for no figure about people.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -28,6 +30,17 @@ class SimulatedWork:
 
     annotators: int
     answers: int
+
+
+def annotator_key(seed: int, person: int) -> str:
+    """Return the key by which annotator `person` of the crowd with this seed is recognised."""
+    return f"simulated-{seed}-{person:05d}"
+
+
+def answer_key(lease_id: str | UUID) -> str:
+    """Return the idempotency key of the answer to a lease. It belongs to the lease, so that a retry
+    after a lost response stores nothing twice."""
+    return str(uuid5(NAMESPACE_URL, str(lease_id)))
 
 
 def simulated_address(campaign: Campaign) -> str:

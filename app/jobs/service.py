@@ -18,10 +18,16 @@ from app.jobs.models import Job
 LEARN_TASK = "likewise.learn"
 DRY_RUN_TASK = "likewise.dry_run"
 CHOOSE_TASK = "likewise.choose"
-# CHOOSE: the images that a campaign asks about are chosen.
-LEARN, DRY_RUN, CHOOSE = "learn", "dry_run", "choose"
+SIMULATE_TASK = "likewise.simulate"
+# CHOOSE: the images that a campaign asks about are chosen. SIMULATE: a simulated crowd answers.
+LEARN, DRY_RUN, CHOOSE, SIMULATE = "learn", "dry_run", "choose", "simulate"
 # The Celery task for each kind of job.
-TASKS = {LEARN: LEARN_TASK, DRY_RUN: DRY_RUN_TASK, CHOOSE: CHOOSE_TASK}
+TASKS = {
+    LEARN: LEARN_TASK,
+    DRY_RUN: DRY_RUN_TASK,
+    CHOOSE: CHOOSE_TASK,
+    SIMULATE: SIMULATE_TASK,
+}
 
 
 def request_job(

@@ -15,7 +15,8 @@ from app.core.web import DatabaseSession
 from app.features.sets import set_names
 from app.features.sources import with_sets
 from app.kinds import all_kinds
-from app.planning import crowd, service
+from app.planning import crowd, crowd_runs, service
+from app.planning.crowd_schemas import CrowdOut, CrowdRunIn
 from app.planning.schemas import (
     DryRunIn,
     GroupingsOut,
@@ -91,3 +92,37 @@ def start_dry_run(
     service.request_dry_run(session, account, campaign_id, body.by, body.annotators, body.noise)
     campaign = get_campaign(session, account, campaign_id)
     return PlanOut.of(service.read_plan(session, campaign), campaign.currency)
+
+
+@api.get("/campaigns/{campaign_id}/simulated-crowd")
+def read_simulated_crowd(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> CrowdOut:
+    """Return whether a simulated crowd can answer the campaign, and what the newest one has
+    done."""
+    campaign = get_campaign(session, account, campaign_id)
+    return CrowdOut.of(crowd_runs.read_options(session, campaign))
+
+
+@api.post("/campaigns/{campaign_id}/simulated-crowd", status_code=201)
+def start_simulated_crowd(
+    campaign_id: UUID, body: CrowdRunIn, session: DatabaseSession, account: SignedIn
+) -> CrowdOut:
+    """Let a simulated crowd answer grids of the running campaign in the background, by the rules
+    that people have. Its answers are marked and count for no figure about people, but they use up
+    the budget, and models learn from them: try it with a copy of the campaign."""
+    values = body.model_dump()
+    crowd_runs.request_crowd(session, account, campaign_id, **values)
+    campaign = get_campaign(session, account, campaign_id)
+    return CrowdOut.of(crowd_runs.read_options(session, campaign))
+
+
+@api.post("/campaigns/{campaign_id}/simulated-crowd/stop")
+def stop_simulated_crowd(
+    campaign_id: UUID, session: DatabaseSession, account: SignedIn
+) -> CrowdOut:
+    """Stop the simulated crowd that answers the campaign. Its answers are kept. Stopping one that
+    has ended changes nothing."""
+    crowd_runs.stop_crowd(session, account, campaign_id)
+    campaign = get_campaign(session, account, campaign_id)
+    return CrowdOut.of(crowd_runs.read_options(session, campaign))

@@ -57,7 +57,8 @@ def follow_progress(
 def list_jobs(
     campaign_id: UUID, session: DatabaseSession, account: SignedIn, paging: Paged
 ) -> Page[JobOut]:
-    """List the trainings and dry runs of a campaign, newest first. Failed ones say why."""
+    """List the trainings, dry runs and simulated crowds of a campaign, newest first. Failed ones
+    say why."""
     campaign = get_campaign(session, account, campaign_id)
     rows = paging.rows(session, jobs_of(campaign.id), Job.created_at, Job.id, newest_first=True)
     return paging.page([JobOut.of(job) for (job,) in rows])

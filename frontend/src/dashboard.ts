@@ -14,6 +14,8 @@ const islands: Record<string, Island> = {
   collection: () => import('./dashboard/collection/CollectionPage.svelte') as ReturnType<Island>,
   wizard: () => import('./dashboard/wizard/Wizard.svelte') as ReturnType<Island>,
   monitor: () => import('./dashboard/monitor/Monitor.svelte') as ReturnType<Island>,
+  'simulated-crowd': () =>
+    import('./dashboard/crowd/SimulatedCrowd.svelte') as unknown as ReturnType<Island>,
   recruit: () => import('./dashboard/recruit/RecruitPage.svelte') as ReturnType<Island>,
   map: () => import('./dashboard/map/MapPage.svelte') as ReturnType<Island>,
   labels: () => import('./dashboard/labels/LabelsPage.svelte') as ReturnType<Island>,

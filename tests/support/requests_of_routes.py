@@ -39,6 +39,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
     sha256 = {"sha256": [ids["sha256"]]}
     return {
         "/people/forget": {},
+        "/simulated-crowd": {"by": ["colour"]},
         "focus": {"attribute": None},
         "asked-images": {"images": [0]},
         "annotation": {"thanks": "x"},

@@ -1,10 +1,11 @@
-/** Words for background jobs: trainings and dry runs. */
+/** Words for background jobs: trainings, dry runs and simulated crowds. */
 import type { Job, Progress } from '../../api/types';
 
 const KINDS: Record<string, string> = {
   learn: 'Training',
   dry_run: 'Dry run',
   choose: 'Choice of images',
+  simulate: 'Simulated crowd',
 };
 const STATES: Record<string, string> = {
   queued: 'waits',
