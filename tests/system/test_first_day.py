@@ -17,7 +17,7 @@ from app.core.database import transaction
 from testbed.builders import a_png, a_table, an_account
 from testbed.system import System, wait_until
 from tests.support.screens import picture
-from tests.system.test_loop import a_crowd, is_finished
+from tests.system.test_loop import is_finished
 
 pytestmark = pytest.mark.browser
 SLOW = 90_000
@@ -73,7 +73,7 @@ def test_the_first_day_from_signing_in_to_an_archive(
     with transaction() as session:
         campaign = session.scalars(select(Campaign)).one()
     assert (campaign.n_images, campaign.budget) == (N, BUDGET)
-    answered(page, system, campaign)
+    answered(page, campaign)
     name_a_cluster(page, system, campaign)
     archive = downloaded(page, system, campaign, tmp_path)
     look_at_all_pages(page, system, campaign)
@@ -113,10 +113,15 @@ def launch(page: Page) -> None:
     expect(page.get_by_test_id("state")).to_have_text("running")
 
 
-def answered(page: Page, system: System, campaign: Campaign) -> None:
-    """The page follows the answers to the end and the newest model without being loaded again."""
-    run = a_crowd(system, campaign, annotators=6, by="colour")
-    run.play()
+def answered(page: Page, campaign: Campaign) -> None:
+    """By a simulated crowd that is started on the page, which follows the answers to the end and
+    the newest model without being loaded again."""
+    crowd = page.get_by_test_id("simulated-crowd")
+    crowd.locator("summary").click()
+    crowd.get_by_label("colour").check()
+    crowd.get_by_role("button", name=f"All {BUDGET} answers").click()
+    crowd.get_by_role("button", name="Start the simulated crowd").click()
+    expect(crowd.get_by_test_id("crowd-message")).to_contain_text("It gave all its answers.")
     wait_until("the campaign to finish", lambda: is_finished(campaign), 120)
     expect(page.get_by_test_id("state")).to_have_text("finished", timeout=SLOW)
     expect(page.get_by_test_id("answers")).to_contain_text(f"{BUDGET} of {BUDGET}")
