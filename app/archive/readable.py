@@ -16,20 +16,20 @@ from app.annotation.quality import read_scores
 from app.annotation.records import AnswerRecord, answers_of
 from app.archive.errors import DamagedArchive
 from app.campaigns.models import Campaign
-from app.collections.models import Image
 from app.core.errors import NotFound
 from app.results import class_labels, labels, own_clusters
 from app.results.attribute_parts import parts_of
 from app.results.class_label_schemas import ClassQualityOut, ClassVoterOut
 from app.results.clusterings import list_clusterings
 from app.results.explore_schemas import ClusteringOut
-from app.results.insight import Examples, read_insight, tells_attributes
+from app.results.insight import examples_of, read_insight, tells_attributes
 from app.results.insight_schemas import AttributeOut, InsightOut
 from app.results.label_schemas import LabelQualityOut
 from app.results.membership_schemas import OwnClustersOut
 from app.results.models import Model
 from app.results.schemas import MapOut, ProgressOut
 from app.results.service import list_models, read_map, read_progress
+from app.results.vectors import read_vectors
 
 ROWS_AT_ONCE = 1000
 
@@ -53,9 +53,8 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
         _check_clusterings(session, campaign, model)
     if tells_attributes(model):
         with _readable(f"attributes of model {model.version}"):
-            insight = read_insight(session, campaign, model)
-            InsightOut.of(insight)
-            _check_parts(insight.attributes)
+            InsightOut.of(read_insight(session, campaign, model))
+            _check_parts(session, campaign, model)
     if own_clusters.tells_clusters(model):
         with _readable(f"clusters of model {model.version}"):
             _check_own_clusters(session, campaign, model)
@@ -67,11 +66,23 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
             _check_labels(session, campaign, model)
 
 
-def _check_parts(attributes: list[dict[str, Any]]) -> None:
-    """Check what a split would show."""
-    for part in (part for attribute in attributes for part in parts_of(attribute)):
-        clusters: list[list[Image]] = [[] for _ in part.get("clusters", [])]
-        AttributeOut.of(part, Examples([], [], clusters, []), overall=False)
+def _check_parts(session: Session, campaign: Campaign, model: Model) -> None:
+    """Check what a split would show, and what the next model reads of the parts."""
+    attributes: list[dict[str, Any]] = (model.insight or {})["attributes"]
+    parts = [part for attribute in attributes for part in parts_of(attribute)]
+    if not parts:
+        return
+    d = read_vectors(session, model).shape[1]
+    for part in parts:
+        columns = part.get("columns", [part["index"]])
+        numbers = [part["index"], *columns]
+        if not all(type(number) is int and 0 <= number < d for number in numbers):
+            raise ValueError(f"columns {numbers} of {d}")
+        if not isinstance(part["share"], int | float):
+            raise ValueError("a share that is no number")
+    examples = examples_of(session, campaign, model, parts)
+    for part in parts:
+        AttributeOut.of(part, examples[part["index"]], overall=False)
 
 
 def _check_answers(session: Session, campaign: Campaign) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, func, select, true
+from sqlalchemy import ColumnElement, func, null, select, true
 from sqlalchemy.orm import Session
 
 from app.campaigns.annotation_settings import annotation_of
@@ -60,9 +60,10 @@ class ImageTable:
         return len(self.filenames)
 
 
-def read_images(session: Session, campaign: Campaign) -> ImageTable:
-    """Return all images that take part, or would take part if the campaign started now."""
-    return _read(session, _of(campaign))
+def read_images(session: Session, campaign: Campaign, *, features: bool = True) -> ImageTable:
+    """Return all images that take part, or would take part if the campaign started now, with or
+    without their features, which need much more memory than the rest."""
+    return _read(session, _of(campaign), features=features)
 
 
 def sample_images(session: Session, campaign: Campaign, n: int, by: list[str]) -> ImageTable:
@@ -92,9 +93,12 @@ def _of(campaign: Campaign) -> list[ColumnElement[bool]]:
     return [*mine, Image.position < campaign.n_images] if campaign.n_images else mine
 
 
-def _read(session: Session, conditions: list[ColumnElement[bool]]) -> ImageTable:
+def _read(
+    session: Session, conditions: list[ColumnElement[bool]], *, features: bool = True
+) -> ImageTable:
+    vectors = Image.features if features else null().label("features")
     query = (
-        select(Image.position, Image.filename, Image.attributes, Image.features)
+        select(Image.position, Image.filename, Image.attributes, vectors)
         .where(*conditions)
         .order_by(Image.position)
     )

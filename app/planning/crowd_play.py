@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from app.campaigns.locks import locked_campaign
 from app.campaigns.models import Campaign
-from app.campaigns.rounds import rounds_at_work
+from app.campaigns.rounds import awaits_grids, rounds_at_work
 from app.core import leased
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease
@@ -121,10 +121,11 @@ def _wait(session: Session, job: Job) -> None:
     held = require_held(session, job.id, job.epoch, lock=True)
     record = CrowdRecord.of(held)
     now = datetime.now(UTC)
-    record.waiting_since = record.waiting_since or now
     is_coming = any(active_job(session, job.campaign_id, kind) for kind in (LEARN, CHOOSE))
+    # The next round opens in the moment in which its training ends: patience begins then.
+    record.waiting_since = now if is_coming else record.waiting_since or now
     patience = max(PATIENCE, timedelta(seconds=get_settings().lease_seconds))
-    if not is_coming and now - record.waiting_since > patience:
+    if now - record.waiting_since > patience:
         _end(session, job, "no_work")
         return
     record.keep(held)
@@ -133,10 +134,12 @@ def _wait(session: Session, job: Job) -> None:
 
 
 def _is_unfilled(session: Session, campaign_id: UUID) -> bool:
-    """Return whether grids that exist still want answers, which others may be giving."""
+    """Return whether a round with all its grids still wants answers, which others may be giving."""
     campaign = session.get_one(Campaign, campaign_id)
     at_work = rounds_at_work(session, campaign)
-    return any(round_.n_answers < round_.n_wanted for round_ in at_work)
+    return any(
+        round_.n_answers < round_.n_wanted and not awaits_grids(round_) for round_ in at_work
+    )
 
 
 def _failed_job(session: Session, campaign_id: UUID) -> str | None:

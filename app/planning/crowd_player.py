@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.annotation import held, leases, practice, sessions, simulated
 from app.annotation.answers import Submission, submit_answer
+from app.annotation.checks import FINISHED
 from app.annotation.sessions import AnnotatorSession
 from app.campaigns.models import Campaign
 from app.core import leased
@@ -19,7 +20,7 @@ from app.core.events import campaign_changed
 from app.jobs.models import Job
 from app.jobs.service import require_held
 from app.kinds import Kind, kind_of
-from app.planning.crowd import CrowdTraits, make_crowd, read_images
+from app.planning.crowd import FEATURES, CrowdTraits, ImageTable, make_crowd, read_images
 from app.planning.crowd_record import CrowdRecord, End
 from learning.simulation import Crowd
 
@@ -154,17 +155,15 @@ class CrowdPlayer:
         key = simulated.answer_key(grid.lease_id)
         with transaction() as session:
             lease = held.locked_with_all(session, self._assignments[person], grid.lease_id)
+            # The answer of an earlier crowd of the same annotators, which was stopped meanwhile.
+            is_counted = lease.answer.state in FINISHED
             stored = submit_answer(session, lease, answer, key).answer
             # The campaign is locked before the job, as everywhere.
             job = self._own_job(session)
             record = CrowdRecord.of(job)
             record.waiting_since = None
-            if lease.round is None:
-                record.checks += 1
-            elif stored.state == "surplus":
-                record.surplus += 1
-            else:
-                record.stored += 1
+            if not is_counted:
+                record.count(stored.state, is_check=lease.round is None)
             record.keep(job)
             campaign_changed(session, self.job.campaign_id)
         self._record = record
@@ -198,12 +197,16 @@ class CrowdPlayer:
             traits = CrowdTraits(record.annotators, record.noise, record.seed)
             with transaction() as session:
                 campaign = session.get_one(Campaign, self.job.campaign_id)
-                table, kind = read_images(session, campaign), kind_of(campaign)
+                table, kind = _images(session, campaign, record), kind_of(campaign)
                 max_groups = campaign.max_groups
             self._crowd = make_crowd(table, record.by, traits, kind), kind, max_groups
             # The next turn has to make the crowd again, so this one gets its time for answers.
             self._until = time.monotonic() + TURN_SECONDS
         return self._crowd
+
+
+def _images(session: Session, campaign: Campaign, record: CrowdRecord) -> ImageTable:
+    return read_images(session, campaign, features=FEATURES in record.by)
 
 
 def _leased(

@@ -42,6 +42,15 @@ class CrowdRecord(BaseModel):
         """Read the record of a job. Raises pydantic.ValidationError if it has none."""
         return cls.model_validate(job.metrics)
 
+    def count(self, state: str, *, is_check: bool) -> None:
+        """Count an answer that was stored in this state."""
+        if is_check:
+            self.checks += 1
+        elif state == "surplus":
+            self.surplus += 1
+        else:
+            self.stored += 1
+
     def keep(self, job: Job) -> None:
         """Store the record, which the caller then flushes or commits."""
         job.metrics = self.model_dump(mode="json")

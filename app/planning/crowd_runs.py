@@ -3,6 +3,7 @@
 The answers are given by a job (app/planning/crowd_play.py).
 """
 
+import secrets
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -37,9 +38,14 @@ from app.planning.dry_run import MOST_IMAGES
 USUAL_ANNOTATORS, MOST_ANNOTATORS = 8, 200
 USUAL_NOISE = 0.1
 USUAL_SHARE = 0.1
-MOST_SEEDS = 2**31
-# A worker loads what is known about all images. `likewise simulate` has no such limit.
-MOST_IN_COLLECTION = 100_000
+# Below are those that people choose for the command.
+FEWEST_SEED, MOST_SEEDS = 2**20, 2**31
+# A worker loads what is known about all images. `likewise simulate` has no such limits.
+MOST_IN_COLLECTION, MOST_WITH_FEATURES = 20_000, 5_000
+NOTHING_TO_SORT_BY = (
+    "The images have no attribute that a crowd could use: a column of the collection's table with "
+    "a value for every image and 2 to 30 different values. Add one to the collection."
+)
 NOT_RUNNING = {
     "draft": "The campaign is a draft. Start it first.",
     "paused": "The campaign is paused. Resume it first.",
@@ -80,13 +86,21 @@ class CrowdOptions:
 
 def read_options(session: Session, campaign: Campaign) -> CrowdOptions:
     """Return whether and how a simulated crowd can answer the campaign now."""
-    groupings = read_groupings(session, campaign)
-    choices = _choices(campaign, groupings)
     job = latest_job(session, campaign.id, SIMULATE)
+    is_running = active_job(session, campaign.id, SIMULATE) is not None
+    refusal = _refusal(session, campaign)
+    choices: list[str] = []
+    usual: list[str] = []
+    # Counting the values of all images takes long, and the page asks often while a crowd answers.
+    if refusal is None and not is_running:
+        groupings = read_groupings(session, campaign)
+        choices = _choices(session, campaign, groupings)
+        usual = [name for name in groupings.usual if name in choices] or choices[:1]
+        refusal = None if choices else NOTHING_TO_SORT_BY
     return CrowdOptions(
-        refusal=_refusal(session, campaign, choices),
+        refusal=refusal,
         choices=choices,
-        usual=[name for name in groupings.usual if name in choices] or choices[:1],
+        usual=usual,
         one_only=kind_of(campaign).form == "votes",
         fewest=min(campaign.answers_per_grid, MOST_ANNOTATORS),
         most=MOST_ANNOTATORS,
@@ -103,7 +117,7 @@ def usual_answers(campaign: Campaign) -> int:
     return min(max(1, round(USUAL_SHARE * campaign.budget)), campaign.n_left)
 
 
-def _choices(campaign: Campaign, groupings: Groupings) -> list[str]:
+def _choices(session: Session, campaign: Campaign, groupings: Groupings) -> list[str]:
     """Return what a crowd can group by or vote on: attributes that all images have, with a value
     if the kind needs one, or the features."""
     kind = kind_of(campaign)
@@ -113,11 +127,15 @@ def _choices(campaign: Campaign, groupings: Groupings) -> list[str]:
             for name in groupings.attributes
             for value in groupings.values.get(name, [])
         ]
-    has_features = groupings.features and kind.form != "votes"
+    has_features = (
+        groupings.features
+        and kind.form != "votes"
+        and n_of(session, campaign) <= MOST_WITH_FEATURES
+    )
     return [*groupings.attributes, *([FEATURES] if has_features else [])]
 
 
-def _refusal(session: Session, campaign: Campaign, choices: list[str]) -> str | None:
+def _refusal(session: Session, campaign: Campaign) -> str | None:
     if campaign.state in NOT_RUNNING:
         return NOT_RUNNING[campaign.state]
     if not campaign.n_left:
@@ -137,12 +155,6 @@ def _refusal(session: Session, campaign: Campaign, choices: list[str]) -> str | 
         return (
             f"A crowd started here can see at most {MOST_IN_COLLECTION:,} images. Use the command "
             "likewise simulate."
-        )
-    if not choices:
-        return (
-            "The images have no attribute that a crowd could use: a column of the collection's "
-            "table with a value for every image and 2 to 30 different values. Add one to the "
-            "collection."
         )
     return None
 
@@ -173,8 +185,9 @@ def request_crowd(
     campaign can have none now, and Conflict while another one answers it.
     """
     campaign = get_campaign(session, account, campaign_id)
+    is_running = active_job(session, campaign_id, SIMULATE) is not None
     options = read_options(session, campaign)
-    if options.refusal is None:
+    if options.refusal is None and not is_running:
         _check(session, campaign, options, by, annotators, noise)
     # The campaign is locked only now, because answers need this lock as well.
     campaign = get_campaign(session, account, campaign_id, edit=True)
@@ -183,7 +196,12 @@ def request_crowd(
             "A simulated crowd is already answering this campaign. Stop it first, or wait.",
             code="simulation_runs",
         )
-    refusal = options.refusal or _refusal(session, campaign, options.choices)
+    if is_running:
+        # It has ended since, and what was asked for is not checked yet.
+        raise Conflict(
+            "The last simulated crowd has just ended. Try again.", code="simulation_runs"
+        )
+    refusal = options.refusal or _refusal(session, campaign)
     if refusal is not None:
         raise CannotSimulate(refusal)
     wanted = usual_answers(campaign) if answers is None else answers
@@ -245,12 +263,11 @@ def _listed(choices: list[str], most: int = 20) -> str:
 
 def _seed(options: CrowdOptions, by: list[str], annotators: int, noise: float) -> int:
     """Return the seed of the last crowd if this one is the same, so that the same annotators go on.
-    Annotators of another crowd are new ones."""
+    Annotators of another crowd are new ones, also others than those of `likewise simulate`."""
     last = options.record
-    if last is None:
-        return 0
-    is_same = (last.by, last.annotators, last.noise) == (by, annotators, noise)
-    return last.seed if is_same else (last.seed + 1) % MOST_SEEDS
+    if last is not None and (last.by, last.annotators, last.noise) == (by, annotators, noise):
+        return last.seed
+    return FEWEST_SEED + secrets.randbelow(MOST_SEEDS - FEWEST_SEED)
 
 
 def stop_crowd(session: Session, account: Account, campaign_id: UUID) -> None:

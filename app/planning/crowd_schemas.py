@@ -96,6 +96,11 @@ def _state(job: Job, record: CrowdRecord) -> str:
     return "running" if job.state == "queued" and has_begun else job.state
 
 
+WAITS_FOR_WORKER = (
+    "It waits for a free worker. Only one simulated crowd of an account answers at a time."
+)
+
+
 def _message(job: Job, record: CrowdRecord) -> str:
     if job.state == "failed":
         return job.error or "The job failed without saying why."
@@ -107,7 +112,7 @@ def _message(job: Job, record: CrowdRecord) -> str:
         return (
             "It waits for grids, which come when the model has learned. It looks again by itself."
         )
-    return "It waits for a free worker." if _state(job, record) == "queued" else ""
+    return WAITS_FOR_WORKER if _state(job, record) == "queued" else ""
 
 
 class CrowdOut(BaseModel):

@@ -67,7 +67,7 @@ def read_insight(session: Session, campaign: Campaign, model: Model) -> Insight:
         insight=insight,
         annotators=annotators[:MAX_ANNOTATORS],
         n_annotators=len(annotators),
-        examples=_examples(session, campaign, model, insight["attributes"]),
+        examples=examples_of(session, campaign, model, insight["attributes"]),
     )
 
 
@@ -152,9 +152,10 @@ def is_ordered(attribute: dict[str, Any]) -> bool:
     return len(attribute.get("columns", [0])) == 1
 
 
-def _examples(
+def examples_of(
     session: Session, campaign: Campaign, model: Model, attributes: list[dict[str, Any]]
 ) -> dict[int, Examples]:
+    """Return example images of each attribute, by its number."""
     if not attributes:
         return {}
     rows = read_map(session, campaign, model)

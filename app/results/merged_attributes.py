@@ -7,7 +7,7 @@ the merge: an answer is about the merged attribute if it is about one of its par
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -19,15 +19,16 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import record_audit
 from app.campaigns.models import Campaign
-from app.core.errors import InvalidInput, NotFound
+from app.core.errors import Conflict, InvalidInput, NotFound
 from app.core.storage import StorageError, get_object
 from app.results.answer_attributes import answer_key_of
-from app.results.answers import read_answers
+from app.results.answers import AnswerRow, read_answers
 from app.results.attribute_names import SAME_FROM, is_same, name_of, rank_correlation, short_name
 from app.results.attribute_parts import Attribute, combined_error, parts_of
+from app.results.clusterings import MOST_ANSWERS_FOR_WORDS
 from app.results.models import Model
 from app.results.vectors import one_at_a_time, read_vectors
-from app.strategies.answer_attributes import FILE, AnswerAttributes
+from app.strategies.answer_attributes import FILE, AnswerAttribute, AnswerAttributes
 
 logger = logging.getLogger(__name__)
 MOST_WORDS = 8
@@ -62,18 +63,21 @@ def merge_attributes(
     largest part. Otherwise it has clusters in the columns of all its parts.
 
     Raises NotFound for an unknown number, InvalidInput for fewer than two different attributes or
-    a long name, Busy.
+    a long name, Conflict if somebody else changes the attributes meanwhile, Busy.
     """
     short = short_name(name)
     wanted = sorted(set(numbers))
     if len(wanted) < 2:
         raise InvalidInput("Choose at least two attributes to merge.", code="too_few_attributes")
-    session.refresh(model, with_for_update=True)
     attributes = _attributes(model)
     chosen = [_required(model, attributes, number) for number in wanted]
     with one_at_a_time():
         vectors = np.nan_to_num(read_vectors(session, model))
         merged = _merged(session, campaign, chosen, vectors, model.artifact_key, short)
+    # That may have taken long, and others need the row.
+    session.refresh(model, with_for_update={"key_share": True})
+    if _attributes(model) != attributes:
+        raise Conflict("Somebody else has just changed these attributes. Look again.")
     _store(model, [*(each for each in attributes if each not in chosen), merged])
     record_audit(
         session, account.id, "attributes.merged", "campaign", campaign.id,
@@ -87,7 +91,7 @@ def split_attribute(
 ) -> None:
     """Split a merged attribute into its parts, which have the names that they had. Raises NotFound,
     InvalidInput for an attribute that was not merged."""
-    session.refresh(model, with_for_update=True)
+    session.refresh(model, with_for_update={"key_share": True})
     attributes = _attributes(model)
     merged = _required(model, attributes, number)
     if not parts_of(merged):
@@ -109,7 +113,8 @@ def carry_merges(
     """Return the insight of a new model with the newest model's merges, of those parts that the
     new model has, too.
 
-    embedding: (N, d) of the new model; artifact_key: where its files are.
+    embedding: (N, d) of the new model; artifact_key: where its files are. A merge that cannot be
+    carried over is logged and left out: it is not worth a model.
     """
     newest = select(Model).where(Model.campaign_id == campaign.id).order_by(Model.version.desc())
     previous = session.scalar(newest.limit(1))
@@ -119,14 +124,21 @@ def carry_merges(
     before = np.nan_to_num(read_vectors(session, previous))
     attributes: list[Attribute] = insight["attributes"]
     for merge in merges:
-        kept = {
-            part["index"] for part in parts_of(merge) if is_same(before, embedding, part["index"])
-        }
-        chosen = [each for each in attributes if each["index"] in kept]
-        if len(chosen) > 1:
+        try:
+            kept = {
+                part["index"]
+                for part in parts_of(merge)
+                if is_same(before, embedding, part["index"])
+            }
+            chosen = [each for each in attributes if each["index"] in kept]
+            if len(chosen) < 2:
+                continue
             name = name_of(merge)
             merged = _merged(session, campaign, chosen, embedding, artifact_key, name)
-            attributes = [*(each for each in attributes if each not in chosen), merged]
+        except (LookupError, TypeError, ValueError):
+            logger.warning("could not carry over a merge of %s", campaign.id, exc_info=True)
+            continue
+        attributes = [*(each for each in attributes if each not in chosen), merged]
     return {**insight, "attributes": _by_number(attributes)}
 
 
@@ -176,7 +188,8 @@ def _merged(
     turned = _turned(parts, vectors)
     if turned is not None:
         return {**merged, **_as_one_line(parts, turned)}
-    about = _answers_about(session, campaign, [part["index"] for part in parts], artifact_key)
+    numbers = [part["index"] for part in parts]
+    about = _answers_about(session, campaign, numbers, artifact_key, len(vectors))
     return {**merged, **_as_clusters(parts, vectors, about)}
 
 
@@ -261,26 +274,37 @@ def _example(example: dict[str, Any] | None, labels: NDArray[np.int64]) -> dict[
 
 
 def _answers_about(
-    session: Session, campaign: Campaign, numbers: Sequence[int], artifact_key: str
+    session: Session,
+    campaign: Campaign,
+    numbers: Sequence[int],
+    artifact_key: str,
+    n_images: int,
 ) -> AnswersAbout:
+    """n_images: how many the model has. Answers that show others are left out."""
     table = _table(artifact_key)
     seen: set[int] = set()
-    about = AnswersAbout(np.empty(0, np.int64), [], [], [])
+    about = AnswersAbout(np.arange(n_images), [], [], [])
     for rows in read_answers(session, campaign, left_out=False):
-        readings = (
-            [None] * len(rows) if table is None else table.find(list(map(answer_key_of, rows)))
-        )
-        for row, reading in zip(rows, readings, strict=True):
+        known = [row for row in rows if max(row.images) < n_images]
+        readings = [None] * len(known) if table is None else _readings(table, known)
+        for row, reading in zip(known, readings, strict=True):
             seen.update(set(row.images) - set(row.unseen))
             # Without the table nothing says which answers are about what, so that all count.
-            if row.descriptions and (reading is None or reading.attribute in numbers):
+            counts = reading is None or reading.attribute in numbers
+            if row.descriptions and counts and len(about.images) < MOST_ANSWERS_FOR_WORDS:
                 about.images.append(row.images)
                 about.groups.append(row.groups)
                 about.descriptions.append(row.descriptions)
-    # After all answers were erased, the model is still there.
-    known = [image for image in sorted(seen) if image < campaign.n_images]
-    shown = np.array(known or range(campaign.n_images), np.int64)
-    return AnswersAbout(shown, about.images, about.groups, about.descriptions)
+    if not seen:
+        # After all answers were erased, the model is still there.
+        return about
+    return replace(about, seen=np.array(sorted(seen), np.int64))
+
+
+def _readings(
+    table: AnswerAttributes, rows: Sequence[AnswerRow]
+) -> Sequence[AnswerAttribute | None]:
+    return table.find([answer_key_of(row) for row in rows])
 
 
 def _table(artifact_key: str) -> AnswerAttributes | None:

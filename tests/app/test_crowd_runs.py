@@ -86,7 +86,10 @@ def test_a_crowd_gives_the_answers_that_it_was_asked_for(
         "run": None,
     }  # fmt: skip
     run = started(client, campaign, annotators=3, noise=0.0, answers=13)
-    assert (run["state"], run["message"]) == ("queued", "It waits for a free worker.")
+    assert (run["state"], run["message"]) == (
+        "queued",
+        "It waits for a free worker. Only one simulated crowd of an account answers at a time.",
+    )
     with transaction() as session:
         tasks = session.scalars(select(OutboxMessage.task)).all()
     assert tasks == [SIMULATE_TASK]
@@ -107,6 +110,7 @@ def test_a_crowd_gives_the_answers_that_it_was_asked_for(
         assert session.scalars(select(Answer.elapsed_ms).distinct()).all() == [None]
         assert session.scalar(select(func.count()).select_from(Payment)) == 0
         words = set(session.scalars(select(func.unnest(Answer.descriptions))))
+    assert words
     assert words <= set(COLOURS)
 
 
@@ -290,7 +294,7 @@ def test_a_crowd_ends_with_its_campaign(client: TestClient, owner: Account, acti
     run_crowd(crowd_job(campaign).id, acted_after_two)
     run = shown(client, campaign)
     assert (run["state"], run["stored"]) == ("done", 2)
-    assert "the campaign" in run["message"]
+    assert {"pause": "paused", "finish": "finished"}[action] in run["message"]
     assert client.get(crowd_path(campaign)).json()["refusal"] is not None
     assert client.post(crowd_path(campaign), json={"by": ["colour"]}).status_code == 409
 

@@ -157,6 +157,16 @@ DAMAGES: dict[str, tuple[Callable[[Members], bytes], str]] = {
         }),
         "attributes of model 1 cannot be displayed",
     ),
+    "merged attributes of columns that are not there": (
+        with_row("model", insight={
+            "attributes": [{
+                "index": 0, "share": 0.5, "low": [], "high": [],
+                "parts": [{"index": 0, "share": 0.5, "low": [], "high": [], "columns": [999]}],
+            }],
+            "annotators": [],
+        }),
+        "attributes of model 1 cannot be displayed",
+    ),
     "text that cannot be stored": (with_row("remark", text="\0"), "rejects"),
     "a script as an image": (with_image(b"<svg onload=alert(1)>"), "not an image in the"),
     "a PNG as an image": (with_image(b"\x89PNG\r\n\x1a\n" + bytes(50)), "not an image in the"),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from app.campaigns.sharing import share_campaign
 from app.core.database import transaction
 from app.core.storage import put_object
 from app.results.answer_attributes import answer_key_of
-from app.results.answers import read_answers
+from app.results.answers import AnswerRow, read_answers
 from app.results.models import Model
 from app.strategies.answer_attributes import FILE, AnswerAttributes
 from testbed.builders import a_campaign, an_account, reloaded, sign_in
@@ -65,6 +66,21 @@ def insight_of(client: TestClient, campaign: Campaign, version: int = 1) -> dict
     assert reply.status_code == 200, reply.text
     insight: dict[str, Any] = reply.json()
     return insight
+
+
+def store_table(campaign: Campaign, attribute: Callable[[AnswerRow], int]) -> list[AnswerRow]:
+    """Store which attribute each answer is about, with probability 0.8; the answers."""
+    with transaction() as session:
+        [partition] = read_answers(session, reloaded(campaign.id))
+        rows = list(partition)
+        keys = np.array([answer_key_of(row) for row in rows], np.uint64)
+        order = np.argsort(keys)
+        numbers = np.array([attribute(row) for row in rows], np.int16)
+        table = AnswerAttributes(keys[order], numbers[order], np.full(len(rows), 0.8, np.float32))
+        model = session.scalars(select(Model)).one()
+        model.artifact_key = f"models/{model.id}"
+        put_object(f"{model.artifact_key}/{FILE}", table.to_bytes())
+    return rows
 
 
 def two_lines(n: int) -> NDArray[np.float64]:
@@ -116,6 +132,42 @@ def test_attributes_of_different_orders_become_clusters(client: TestClient, owne
     column = client.get(f"{path_of(campaign)}/map/attributes/2")
     assert column.status_code == 200
     assert client.get(f"{path_of(campaign)}/known-columns").status_code == 200
+
+
+def test_answers_about_images_that_the_model_lacks_are_left_out(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner)
+    who = a_session(client, campaign, "somebody-who-groups")
+    for _ in range(6):
+        submit(client, who, a_lease(client, who))
+    n = campaign.n_images - 10
+    a_model(campaign, 10 * RNG.integers(0, 2, (n, 3)) + RNG.normal(0, 0.01, (n, 3)), TWO)
+    reply = merge(client, campaign, [0, 2])
+    assert reply.status_code == 200, reply.text
+    [_, merged] = insight_of(client, campaign)["attributes"]
+    assert max(image["image"] for each in merged["clusters"] for image in each["images"]) < n
+
+
+def test_words_of_clusters_are_those_of_answers_about_the_parts(
+    client: TestClient, owner: Account
+) -> None:
+    campaign = a_campaign(owner)
+    corners = np.array([[k // 2 % 2, 9.0, k % 2] for k in range(campaign.n_images)])
+    a_model(campaign, 10 * corners + RNG.normal(0, 0.01, corners.shape), TWO)
+    who = a_session(client, campaign, "somebody-who-groups")
+    for k in range(8):
+        lease = a_lease(client, who)
+        images = [shown["image"] for shown in lease["images"]]
+        # Half of the answers are about attribute 1, which is not merged.
+        groups = [image % 2 for image in images]
+        words = ["even", "odd"] if k % 2 else ["noise", "noise"]
+        submit(client, who, lease, groups=groups, descriptions=words)
+    store_table(campaign, lambda row: 2 if "odd" in row.descriptions else 1)
+    assert merge(client, campaign, [0, 2]).json() == {"attribute": 2}
+    [_, merged] = insight_of(client, campaign)["attributes"]
+    words_of = {tuple(each["words"]) for each in merged["clusters"]}
+    assert {word for words in words_of for word in words} == {"even", "odd"}
 
 
 def test_a_merge_is_undone_and_merged_again(client: TestClient, owner: Account) -> None:
@@ -203,18 +255,8 @@ def test_answers_and_exports_follow_the_merge(client: TestClient, owner: Account
     who = a_session(client, campaign, "somebody-who-groups")
     for _ in range(3):
         submit(client, who, a_lease(client, who))
-    with transaction() as session:
-        [rows] = read_answers(session, reloaded(campaign.id))
-        keys = np.array([answer_key_of(row) for row in rows], np.uint64)
-        order = np.argsort(keys)
-        about = AnswerAttributes(
-            keys[order],
-            np.array([0, 1, 2], np.int16)[order],
-            np.array([0.9, 0.8, 0.7], np.float32)[order],
-        )
-        model = session.scalars(select(Model)).one()
-        model.artifact_key = f"models/{model.id}"
-        put_object(f"{model.artifact_key}/{FILE}", about.to_bytes())
+    numbers = iter([0, 1, 2])
+    rows = store_table(campaign, lambda _: next(numbers))
     assert merge(client, campaign, [0, 1]).status_code == 200
     export = f"/api/v1/campaigns/{campaign.id}/export"
     lines = list(csv.DictReader(io.StringIO(client.get(f"{export}/answers.csv").text)))
