@@ -23,7 +23,7 @@ api = api_router("/campaigns/{campaign_id}", "recruitment")
 # A request locks the campaign while it acts, so it must not take long.
 MOST_AT_ONCE = 200
 MOST_CHECKED = 10_000
-Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class SelectedPeopleIn(BaseModel, extra="forbid"):

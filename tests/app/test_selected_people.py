@@ -17,6 +17,7 @@ from app.core.database import transaction
 from app.core.errors import LikewiseError
 from app.recruitment import selected
 from app.recruitment.models import ChannelCall, Submission
+from app.recruitment.steps import work_once
 from emulators.mturk.faults import FaultRule, Faults, FaultSettings
 from emulators.mturk.server import Emulator, running
 from testbed.builders import an_account, sign_in
@@ -61,8 +62,8 @@ def somebody(client: TestClient, turk: Emulator, grids: int = GRIDS) -> str:
     return person.held.worker_id
 
 
-def ask(client: TestClient, campaign: Campaign, action: str, **body: Any) -> Any:
-    return client.post(f"/api/v1/campaigns/{campaign.id}/selected/{action}", json=body)
+def ask(client: TestClient, campaign: Campaign, route: str, **body: Any) -> Any:
+    return client.post(f"/api/v1/campaigns/{campaign.id}/selected/{route}", json=body)
 
 
 def left_out(reply: Any) -> dict[int, str]:
@@ -76,7 +77,7 @@ def letters(turk: Emulator) -> list[tuple[list[str], str]]:
 
 def fail(turk: Emulator, kind: str, operation: str, share: float = 1) -> None:
     rule = FaultRule(kind=kind, share=share, operations=[operation])  # type: ignore[arg-type]
-    turk.state.faults = Faults(FaultSettings(rules=[rule]))
+    turk.state.faults = Faults(FaultSettings(calls=[rule]))
 
 
 def no_faults(turk: Emulator) -> None:
@@ -91,7 +92,7 @@ def test_all_that_waits_is_approved_and_the_rest_is_named(
         somebody(client, turk, grids)
     look()
     sign_in(client, owner)
-    everybody = {"annotators": [1, 2, 3]}
+    everybody = {"annotators": [0, 1, 2]}
     preview = ask(client, campaign, "check", **everybody, action="approve")
     costs = [(p["amount_cents"], p["fee_cents"]) for p in preview.json()["people"]]
     assert costs == [(100, 20), (100, 20), (0, 0)]
@@ -101,8 +102,8 @@ def test_all_that_waits_is_approved_and_the_rest_is_named(
     assert (dearer.status_code, dearer.json()["code"]) == (409, "costs_changed")
     fail(turk, "error_before", "ApproveAssignment", 0.5)
     approved = left_out(ask(client, campaign, "approve", **everybody, most_cents=240))
-    assert "closer look" in approved.pop(3)
-    assert approved == {1: "", 2: ""}
+    assert "closer look" in approved.pop(2)
+    assert approved == {0: "", 1: ""}
     do_all_due()
     no_faults(turk)
     look()
@@ -120,15 +121,15 @@ def test_bonuses_are_paid_once_however_often_they_are_asked_for(
         somebody(client, turk)
     look()
     sign_in(client, owner)
-    bonus: Json = {"annotators": [1, 2], "amount_cents": 50, "request": str(uuid4())}
+    bonus: Json = {"annotators": [0, 1], "amount_cents": 50, "request": str(uuid4())}
     bonus |= {"reason": "Good work!", "most_cents": 120}
-    preview = ask(client, campaign, "check", annotators=[1, 2], action="bonus", amount_cents=50)
+    preview = ask(client, campaign, "check", annotators=[0, 1], action="bonus", amount_cents=50)
     assert [(p["amount_cents"], p["fee_cents"]) for p in preview.json()["people"]] == [(50, 10)] * 2
     # Three places at 1.20 with fees: the limit has room for 1.20.
     assert preview.json()["problem"] == ""
     fail(turk, "error_after", "SendBonus")
-    assert left_out(ask(client, campaign, "bonus", **bonus)) == {1: "", 2: ""}
-    assert left_out(ask(client, campaign, "bonus", **bonus)) == {1: "", 2: ""}
+    assert left_out(ask(client, campaign, "bonus", **bonus)) == {0: "", 1: ""}
+    assert left_out(ask(client, campaign, "bonus", **bonus)) == {0: "", 1: ""}
     other = ask(client, campaign, "bonus", **bonus | {"amount_cents": 49})
     assert (other.status_code, other.json()["code"]) == (409, "request_used")
     do_work_with_faults(turk)
@@ -136,14 +137,12 @@ def test_bonuses_are_paid_once_however_often_they_are_asked_for(
     assert paid_there(turk, "bonus") == Decimal("1.00")
     over = ask(client, campaign, "bonus", **bonus | {"request": str(uuid4())})
     assert (over.status_code, over.json()["code"]) == (409, "over_spend_limit")
-    preview = ask(client, campaign, "check", annotators=[1, 2], action="bonus", amount_cents=1)
+    preview = ask(client, campaign, "check", annotators=[0, 1], action="bonus", amount_cents=1)
     assert "0.04 USD with fees, but only 0.00 USD" in preview.json()["problem"]
     assert differences(recruitment) == []
 
 
 def do_work_with_faults(turk: Emulator) -> None:
-    from testbed.recruits import work_once
-
     while work_once():
         continue
     no_faults(turk)
@@ -163,7 +162,7 @@ def test_the_same_request_at_the_same_time_pays_once_and_two_requests_keep_the_l
         try:
             with transaction() as session:
                 selected.pay_bonuses(
-                    session, owner, campaign.id, [1, 2], 50, "Good work!", request, 120
+                    session, owner, campaign.id, [0, 1], 50, "Good work!", request, 120
                 )
             return "paid"
         except LikewiseError as error:
@@ -189,7 +188,7 @@ def test_two_requests_at_the_same_time_share_the_limit(
     def pay(request: Any) -> bool:
         try:
             with transaction() as session:
-                selected.pay_bonuses(session, owner, campaign.id, [1, 2], 50, "Well", request, 120)
+                selected.pay_bonuses(session, owner, campaign.id, [0, 1], 50, "Well", request, 120)
         except LikewiseError:
             return False
         return True
@@ -206,12 +205,12 @@ def test_messages_reach_those_whom_the_platform_lets_us_reach(
     workers = [somebody(client, turk) for _ in range(2)]
     look()
     sign_in(client, owner)
-    ask(client, campaign, "approve", annotators=[1], most_cents=120)
+    ask(client, campaign, "approve", annotators=[0], most_cents=120)
     do_all_due()
-    message: Json = {"annotators": [1, 2], "text": "Thanks.\nMore soon!", "request": str(uuid4())}
+    message: Json = {"annotators": [0, 1], "text": "Thanks.\nMore soon!", "request": str(uuid4())}
     fail(turk, "error_before", "NotifyWorkers", 1)
     for _ in range(2):
-        assert left_out(ask(client, campaign, "message", **message)) == {1: "", 2: ""}
+        assert left_out(ask(client, campaign, "message", **message)) == {0: "", 1: ""}
     other = ask(client, campaign, "message", **message | {"text": "Another."})
     assert (other.status_code, other.json()["code"]) == (409, "request_used")
     no_faults(turk)
@@ -219,14 +218,14 @@ def test_messages_reach_those_whom_the_platform_lets_us_reach(
     assert letters(turk) == [([workers[0]], "Thanks.\nMore soon!")]
     sent = client.get(f"/api/v1/campaigns/{campaign.id}/messages").json()["items"]
     states = {item["annotator"]: (item["state"], item["why"]) for item in sent}
-    assert states[1] == ("done", "")
-    assert states[2][0] == "failed"
-    assert "not reviewed any work" in states[2][1]
+    assert states[0] == ("done", "")
+    assert states[1][0] == "failed"
+    assert "not reviewed any work" in states[1][1]
     assert {item["sender"] for item in sent} == {owner.email}
     # A message changes nothing about the work, and does not get in the way of a decision.
     with transaction() as session:
         assert sorted(session.scalars(select(Submission.state))) == ["approved", "submitted"]
-    assert left_out(ask(client, campaign, "approve", annotators=[2], most_cents=120)) == {2: ""}
+    assert left_out(ask(client, campaign, "approve", annotators=[1], most_cents=120)) == {1: ""}
 
 
 def test_a_message_that_may_have_been_sent_is_not_sent_again(
@@ -237,7 +236,7 @@ def test_a_message_that_may_have_been_sent_is_not_sent_again(
     look()
     sign_in(client, owner)
     fail(turk, "error_after", "NotifyWorkers")
-    ask(client, campaign, "message", annotators=[1], text="Hello", request=str(uuid4()))
+    ask(client, campaign, "message", annotators=[0], text="Hello", request=str(uuid4()))
     do_all_due()
     assert len(letters(turk)) == 1
     [sent] = client.get(f"/api/v1/campaigns/{campaign.id}/messages").json()["items"]
@@ -251,7 +250,7 @@ def test_people_whose_id_was_deleted_get_no_message(
     somebody(client, turk)
     look()
     sign_in(client, owner)
-    ask(client, campaign, "message", annotators=[1], text="Hello", request=str(uuid4()))
+    ask(client, campaign, "message", annotators=[0], text="Hello", request=str(uuid4()))
     with transaction() as session:
         session.scalars(select(AnnotatorIdentity)).one().external_id = None
     do_all_due()
@@ -270,12 +269,12 @@ def test_people_of_links_get_bonuses_that_the_requester_pays_and_no_messages(
     token = links.token_of(links.come(client, link["address"]))
     links.answer(client, token, 1)
     sign_in(client, owner)
-    why = left_out(ask(client, campaign, "check", annotators=[1], action="message"))
-    assert why == {1: "They came through a link, so Likewise can't send them messages."}
-    bonus: Json = {"annotators": [1], "amount_cents": 50, "request": str(uuid4())}
+    why = left_out(ask(client, campaign, "check", annotators=[0], action="message"))
+    assert why == {0: "They came through a link, so Likewise can't send them messages."}
+    bonus: Json = {"annotators": [0], "amount_cents": 50, "request": str(uuid4())}
     bonus |= {"reason": "Good work!", "most_cents": 50}
     for _ in range(2):
-        assert left_out(ask(client, campaign, "bonus", **bonus)) == {1: ""}
+        assert left_out(ask(client, campaign, "bonus", **bonus)) == {0: ""}
     [payment] = payments(campaign)
     assert (payment.kind, payment.amount_cents, payment.fee_cents) == ("outside", 50, 0)
     links.answer(client, token, GRIDS - 1)
@@ -290,10 +289,10 @@ def test_nobody_acts_on_people_of_others_or_with_the_money_of_others(
     somebody(client, turk)
     look()
     sign_in(client, owner)
-    assert ask(client, campaign, "check", annotators=[9], action="approve").status_code == 404
-    colleague = an_account()
+    assert ask(client, campaign, "check", annotators=[8], action="approve").status_code == 404
+    colleague = an_account("grace@example.org")
     share = {"email": colleague.email, "access": "edit"}
-    shared = client.post(f"/api/v1/campaigns/{campaign.id}/shares", json=share)
+    shared = client.put(f"/api/v1/campaigns/{campaign.id}/shares", json=share)
     assert shared.status_code in (200, 201, 204), shared.text
     sign_in(client, colleague)
     for action, body in (
@@ -301,8 +300,8 @@ def test_nobody_acts_on_people_of_others_or_with_the_money_of_others(
         ("message", {"text": "Hello", "request": str(uuid4())}),
         ("bonus", {"amount_cents": 1, "reason": "x", "most_cents": 2, "request": str(uuid4())}),
     ):
-        why = left_out(ask(client, campaign, action, annotators=[1], **body))
-        assert "Someone else's platform account" in why[1]
+        why = left_out(ask(client, campaign, action, annotators=[0], **body))
+        assert "Someone else's platform account" in why[0]
     assert payments(campaign) == []
     do_all_due()
     assert letters(turk) == []
