@@ -32,7 +32,7 @@ class SelectedPeopleIn(BaseModel, extra="forbid"):
     annotators: list[Number] = Field(min_length=1, max_length=MOST_AT_ONCE)
 
 
-class SelectionIn(BaseModel, extra="forbid"):
+class SelectedCheckIn(BaseModel, extra="forbid"):
     """`amount_cents` is the bonus for each person, if the action is `bonus`."""
 
     annotators: list[Number] = Field(min_length=1, max_length=MOST_CHECKED)
@@ -84,7 +84,7 @@ class SelectedPersonOut(BaseModel):
         )
 
 
-class SelectionOut(BaseModel):
+class SelectedPeopleOut(BaseModel):
     """`problem`: why the action is not possible for these people together; empty if it is."""
 
     people: list[SelectedPersonOut]
@@ -111,21 +111,21 @@ class SentMessageOut(BaseModel):
 
 @api.post("/selected/check")
 def check_selected(
-    campaign_id: UUID, body: SelectionIn, session: DatabaseSession, account: SignedIn
-) -> SelectionOut:
+    campaign_id: UUID, body: SelectedCheckIn, session: DatabaseSession, account: SignedIn
+) -> SelectedPeopleOut:
     """Return what an action would cost, and for whom it is not possible. Nothing is changed."""
     effects, problem = selected.check(
         session, account, campaign_id, body.action, body.annotators, body.amount_cents
     )
-    return _selection_out(effects, problem)
+    return _people_out(effects, problem)
 
 
 @api.post("/selected/approve")
 def approve_selected(
     campaign_id: UUID, body: SelectedApprovalIn, session: DatabaseSession, account: Paying
-) -> SelectionOut:
+) -> SelectedPeopleOut:
     """Approve the work of the selected people that waits for approval. The others are left out."""
-    return _selection_out(
+    return _people_out(
         selected.approve(
             session, account, campaign_id, body.annotators, body.reason, body.most_cents
         )
@@ -135,10 +135,10 @@ def approve_selected(
 @api.post("/selected/bonus")
 def pay_selected(
     campaign_id: UUID, body: SelectedBonusIn, session: DatabaseSession, account: Paying
-) -> SelectionOut:
+) -> SelectedPeopleOut:
     """Pay a bonus to each selected person, once with the same `request`. People who cannot be paid
     are left out; if the spending limit does not cover all others, nobody is paid."""
-    return _selection_out(
+    return _people_out(
         selected.pay_bonuses(
             session,
             account,
@@ -155,10 +155,10 @@ def pay_selected(
 @api.post("/selected/message", status_code=202)
 def message_selected(
     campaign_id: UUID, body: SelectedMessageIn, session: DatabaseSession, account: SignedIn
-) -> SelectionOut:
+) -> SelectedPeopleOut:
     """Send a message to each selected person on their platform. People whom no message can reach
     are left out."""
-    return _selection_out(
+    return _people_out(
         selected.send_message(
             session, account, campaign_id, body.annotators, body.text, body.request
         )
@@ -196,7 +196,7 @@ def _sent_message_out(call: ChannelCall, annotator: int | None, sender: str) -> 
     )
 
 
-def _selection_out(effects: list[Effect], problem: str = "") -> SelectionOut:
-    return SelectionOut(
+def _people_out(effects: list[Effect], problem: str = "") -> SelectedPeopleOut:
+    return SelectedPeopleOut(
         people=[SelectedPersonOut.of(effect) for effect in effects], problem=problem
     )
