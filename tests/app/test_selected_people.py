@@ -76,7 +76,7 @@ def letters(turk: Emulator) -> list[tuple[list[str], str]]:
 
 
 def fail(turk: Emulator, kind: str, operation: str, share: float = 1) -> None:
-    rule = FaultRule(kind=kind, share=share, operations=[operation])  # type: ignore[arg-type]
+    rule = FaultRule(kind=kind, share=share, operations=[operation])
     turk.state.faults = Faults(FaultSettings(calls=[rule]))
 
 
