@@ -17,7 +17,7 @@ from app.core.paging import Page, Paged
 from app.core.web import DatabaseSession
 from app.recruitment import selected
 from app.recruitment.models import ChannelCall, Recruitment
-from app.recruitment.selected import Action, Effect
+from app.recruitment.selected_checks import Action, Effect
 
 api = api_router("/campaigns/{campaign_id}", "recruitment")
 # A request locks the campaign while it acts, so it must not take long.
