@@ -48,6 +48,7 @@ from app.recruitment import entry_routes, link_routes
 from app.recruitment import pages as recruitment_pages
 from app.recruitment import payment_routes as payments
 from app.recruitment import routes as recruitment
+from app.recruitment import selected_routes as selected
 from app.recruitment.channels.registry import all_channels
 from app.results import (
     asked_routes,
@@ -144,6 +145,7 @@ def create_app() -> FastAPI:
         recruitment.planning_api,
         recruitment.api,
         payments.api,
+        selected.api,
         link_routes.api,
         recruitment.people_api,
         entry_routes.hooks,

@@ -20,11 +20,13 @@ from app.recruitment.channel import (
     ChannelRefused,
     ChannelUnavailable,
     Compensation,
+    Message,
     PostingOrder,
     PostingRef,
     Rejection,
     SubmissionRef,
     can_compensate,
+    can_message,
     can_notify,
 )
 from app.recruitment.channels.paid import Paid
@@ -42,6 +44,7 @@ Action = Literal[
     "exclude",
     "notify",
     "compensate",
+    "message",
 ]
 LINK = "recruitment-link"
 HOOK_PURPOSE = "channel-hooks"
@@ -55,6 +58,7 @@ class Request:
     token: str
     order: PostingOrder | None = None
     compensation: Compensation | None = None
+    message: Message | None = None
     posting: PostingRef | None = None
     submission: SubmissionRef | None = None
     is_person: Callable[[str], bool] | None = None
@@ -100,6 +104,10 @@ def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) ->
     """Read what a call needs. Raises ChannelRefused if the call can no longer be made."""
     posting = session.get(Posting, call.posting_id) if call.posting_id else None
     submission = session.get(Submission, call.submission_id) if call.submission_id else None
+    if call.action == "message":
+        assert submission is not None
+        message = _message(session, recruitment, submission, call)
+        return Request(call.action, call.id.hex, message=message)
     if call.action == "compensate":
         assert posting is not None
         return Request(
@@ -123,6 +131,25 @@ def request_of(session: Session, recruitment: Recruitment, call: ChannelCall) ->
         submission=submission_ref(session, recruitment, submission) if submission else None,
         is_person=checker(recruitment, submission.person_hash) if submission else None,
         arguments=arguments,
+    )
+
+
+def _message(
+    session: Session, recruitment: Recruitment, submission: Submission, call: ChannelCall
+) -> Message:
+    ref = submission_ref(session, recruitment, submission)
+    if not ref.person:
+        raise ChannelRefused("This person can't be reached because their platform ID was deleted.")
+    campaign = session.get_one(Campaign, recruitment.campaign_id)
+    answered = call.history[-1]["attempt"] if call.history else 0
+    return Message(
+        person=ref.person,
+        posting=ref.posting,
+        subject=f"About your work: {campaign.question}"[:200],
+        text=call.arguments["text"],
+        since=call.created_at,
+        repeated=call.attempts > 1,
+        unanswered=answered != call.attempts - 1,
     )
 
 
@@ -204,6 +231,12 @@ def perform(channel: Channel, request: Request) -> dict[str, Any]:
             raise ChannelRefused("This platform can pay for lost work only by a bonus.")
         external_id, details = channel.compensate(request.compensation)
         return {"external_id": external_id, "details": details}
+    if request.action == "message":
+        assert request.message is not None
+        if not can_message(channel):
+            raise ChannelRefused("This platform has no messages.")
+        channel.send_message(request.message)
+        return {}
     if request.action == "notify":
         if not can_notify(channel):
             raise ChannelRefused("This platform sends no notifications.")
@@ -267,7 +300,7 @@ def finish(session: Session, call: ChannelCall, reply: dict[str, Any]) -> None:
                 # It is not known who is at work there until the next check.
                 posting.taken, posting.at_work = posting.places, 1
         recruitment.poll_at = call.ended_at
-    if call.submission_id is not None:
+    if call.action == "reject":
         submission = session.get_one(Submission, call.submission_id, with_for_update=True)
         submission.state, submission.flag = "rejected", ""
         recruitment.poll_at = call.ended_at
@@ -289,7 +322,7 @@ def fail(session: Session, call: ChannelCall, why: str) -> None:
         # If publishing was refused, these places were removed together with the others.
         if posting.state != "failed":
             _take_back(session, recruitment, posting, call)
-    if call.submission_id is not None:
+    if call.action == "reject":
         submission = session.get_one(Submission, call.submission_id, with_for_update=True)
         submission.flag = "decision_failed"
     campaign_changed(session, recruitment.campaign_id)

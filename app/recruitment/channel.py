@@ -219,6 +219,27 @@ class Checked:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Message:
+    """A message to a person who took part in a posting.
+
+    since: when the requester asked for it to be sent.
+    repeated: whether it was tried before.
+    unanswered: whether the last attempt ended before it was recorded what became of it.
+    """
+
+    person: str
+    posting: PostingRef
+    subject: str
+    text: str
+    since: datetime
+    repeated: bool = False
+    unanswered: bool = False
+
+
+MAYBE_SENT = "This message may or may not have been sent. It is not sent again by itself."
+
+
 class Channel(Protocol):
     """One account on one platform. All methods can raise ChannelRefused and ChannelUnavailable.
 
@@ -325,6 +346,19 @@ class Notifying(Channel, Protocol):
     def ensure_hooks(self, url: str) -> str:
         """Have events sent to `url`, and return the secret that signs them. Repeatable."""
         ...
+
+
+class Messaging(Channel, Protocol):
+    """A channel that can send messages to people who took part."""
+
+    def send_message(self, message: Message) -> None:
+        """Send a message. Raises ChannelRefused also if nobody can know whether an earlier attempt
+        has sent it, because it is not sent twice."""
+        ...
+
+
+def can_message(channel: Channel) -> TypeGuard[Messaging]:
+    return hasattr(channel, "send_message")
 
 
 def can_notify(channel: Channel) -> TypeGuard[Notifying]:

@@ -161,7 +161,9 @@ def _require_reason(recruitment: Recruitment, category: str, text: str) -> None:
 def _require_no_open_call(session: Session, row: Submission) -> None:
     waiting = session.scalar(
         select(ChannelCall.id).where(
-            ChannelCall.submission_id == row.id, ChannelCall.state.in_(("due", "running"))
+            ChannelCall.submission_id == row.id,
+            ChannelCall.action == "reject",
+            ChannelCall.state.in_(("due", "running")),
         )
     )
     if waiting is not None:
@@ -177,21 +179,23 @@ def give_bonus(
     reason: str,
     *,
     part: bool = False,
+    request: UUID | None = None,
 ) -> Payment:
     """Pay an amount on top of the reward. With `part`, pay for the completed part of unfinished
-    work, which is possible once.
+    work, which is possible once. A bonus with the same `request` is paid once per assignment.
 
     Raises InvalidInput, Conflict or OverLimit; then nothing is owed.
     """
     recruitment, row = get_submission(session, account, campaign_id, submission_id)
     require_payer(session, account, recruitment)
-    text = _sound(recruitment, amount_cents, reason)
+    text = checked_reason(recruitment, amount_cents, reason)
     if row.assignment_id is None:
         raise Conflict("No work was done here for this submission, so there is nobody to pay.")
     assignment = session.get_one(Assignment, row.assignment_id)
     if part:
         _require_part_unpaid(session, row)
-    bonus = NewPayment("bonus", PART if part else f"hand:{uuid4().hex}", amount_cents, text)
+    rule = PART if part else by_hand(request or uuid4())
+    bonus = NewPayment("bonus", rule, amount_cents, text)
     payment = ledger.owe(session, recruitment, bonus, assignment=assignment, submission=row)
     if payment.state == "held":
         raise ledger.OverLimit(ledger.OVER_LIMIT)
@@ -199,6 +203,11 @@ def give_bonus(
         row.flag, row.reason = "", text
     _note(session, account, recruitment, "bonus", row, amount_cents=amount_cents, reason=text)
     return payment
+
+
+def by_hand(request: UUID) -> str:
+    """Return the rule of a bonus that a requester gives with one request."""
+    return f"{ledger.BY_HAND}{request.hex}"
 
 
 def is_part_paid() -> ColumnElement[bool]:
@@ -249,7 +258,7 @@ def compensate(
         raise NotFound("This campaign has no such assignment.")
     recruitment = locked(session, Recruitment, assignment.recruitment_id)
     require_payer(session, account, recruitment)
-    text = _sound(recruitment, amount_cents, reason)
+    text = checked_reason(recruitment, amount_cents, reason)
     if not get_channel(recruitment.channel).compensates:
         raise Conflict("On this platform, pay a bonus on the person's submission instead.")
     _require_uncompensated(session, assignment)
@@ -356,7 +365,7 @@ def decide_payment(
     return payment
 
 
-def _sound(recruitment: Recruitment, amount_cents: int, reason: str) -> str:
+def checked_reason(recruitment: Recruitment, amount_cents: int, reason: str) -> str:
     """Return the cleaned reason of a payment. Raises InvalidInput."""
     text = _reason(reason)
     if not text:

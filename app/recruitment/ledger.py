@@ -37,6 +37,8 @@ AWAITS_WORD = "Awaits your word."
 WHY_CODES = {OVER_LIMIT: "over_limit", AWAITS_WORD: "awaits_approval"}
 # The rule of the bonus for extra grids.
 EXTRA = "extra"
+# Rules of bonuses that a requester gives begin with it.
+BY_HAND = "hand:"
 # After this time, work that a platform does not list was not submitted.
 LISTED_WITHIN = timedelta(days=1)
 

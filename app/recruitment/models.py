@@ -278,7 +278,8 @@ class ChannelCall(Attempted, Base):
     attempts.
 
     action: `publish`, `extend`, `pause`, `resume`, `stop` or `exclude` (of a posting), `reject` (of
-        a submission), or `notify` (of a recruitment's account).
+        a submission), `message` (to the person of a submission; `arguments` have the text, and who
+        sent it), or `notify` (of a recruitment's account).
     arguments: JSON.
     """
 

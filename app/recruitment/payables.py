@@ -71,7 +71,10 @@ def _booked(session: Session, assignment_id: UUID) -> int | None:
     nothing was ever recorded."""
     return session.scalar(
         select(func.sum(Payment.amount_cents)).where(
-            Payment.assignment_id == assignment_id, Payment.kind == "outside"
+            Payment.assignment_id == assignment_id,
+            Payment.kind == "outside",
+            # A bonus is paid on top of what the answers earn.
+            Payment.rule.not_like(f"{ledger.BY_HAND}%"),
         )
     )
 

@@ -220,6 +220,7 @@ def _begin_call(session: Session, call_id: UUID) -> CallAttempt | None:
     except ChannelError as error:
         call.state, call.why = "due", redacted_message(error)
         call.due_at = datetime.now(UTC) + timedelta(seconds=WRONG_KEYS_SECONDS)
+        call.history = with_entry(call.history, call.attempts, error)
         return None
     return CallAttempt(call.id, client, recruitment.id, call.attempts, request)
 

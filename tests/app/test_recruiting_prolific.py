@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from app.annotation.models import Annotator, Assignment
 from app.campaigns.models import Campaign
 from app.core.database import get_engine, transaction
 from app.recruitment.models import ChannelCall, Posting
+from app.recruitment.steps import work_once
 from emulators.prolific.server import Emulator
 from testbed.builders import an_account, sign_in
 from testbed.recruits import differences, do_all_due, look, payments
@@ -250,3 +252,32 @@ def with_known_answers(client: TestClient, owner: Account, campaign: Campaign) -
     table = "\n".join(lines).encode()
     reply = client.post(path, files={"file": ("known.csv", table, "text/csv")})
     assert reply.status_code == 201, reply.text
+
+
+@pytest.mark.parametrize("kind", ["5xx-before", "5xx-after"])
+def test_a_message_arrives_once_whatever_prolific_answers(
+    client: TestClient, prolific: Emulator, owner: Account, campaign: Campaign, kind: str
+) -> None:
+    opened(prolific, owner, campaign)
+    person = Participant(client, prolific)
+    person.enter()
+    person.answer(GRIDS)
+    person.come_back()
+    look()
+    sign_in(client, owner)
+    root = f"/api/v1/campaigns/{campaign.id}"
+    before = len(prolific.state.messages)
+    fault = [{"operation": "send-message", "kind": kind}]
+    httpx.put(f"{prolific.url}/emulator/faults", json=fault).raise_for_status()
+    body = {"annotators": [0], "text": "Thank you!", "request": str(uuid4())}
+    assert client.post(f"{root}/selected/message", json=body).status_code == 202
+    while work_once():
+        continue
+    [sent] = client.get(f"{root}/messages").json()["items"]
+    assert (sent["state"], "5" in sent["why"]) == ("due", True)
+    httpx.put(f"{prolific.url}/emulator/faults", json=[]).raise_for_status()
+    do_all_due()
+    [sent] = client.get(f"{root}/messages").json()["items"]
+    assert (sent["state"], sent["text"], sent["annotator"]) == ("done", "Thank you!", 0)
+    arrived = [(m.recipient, m.body) for m in prolific.state.messages[before:]]
+    assert arrived == [(person.id, "Thank you!")]

@@ -36,6 +36,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
         "channel_account_id": str(ids["channel_account_id"]),
         "places": 1,
     }
+    bonus, request = {"amount_cents": 1, "reason": "x"}, str(uuid.uuid4())
     sha256 = {"sha256": [ids["sha256"]]}
     return {
         "/people/forget": {},
@@ -56,11 +57,15 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
         "{recruitment_id}": planned,
         "/more": {"places": 1},
         "/limit": {"spend_limit_cents": 1},
+        "/selected/check": {"annotators": [0], "action": "approve"},
+        "/selected/approve": {"annotators": [0], "most_cents": 0},
+        "/selected/bonus": {**bonus, "annotators": [0], "most_cents": 1, "request": request},
+        "/selected/message": {"annotators": [0], "text": "x", "request": request},
         "/approve": {},
         "/reject": {"reason": "x"},
         "/dismiss": {},
-        "/bonus": {"amount_cents": 1, "reason": "x"},
-        "/compensate": {"amount_cents": 1, "reason": "x"},
+        "/bonus": bonus,
+        "/compensate": bonus,
         "{decision}": {},
         "/estimate": {"channel": "mturk", "places": 1},
         "/links": {},

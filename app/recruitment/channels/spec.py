@@ -111,6 +111,7 @@ class ChannelSpec(ABC):
         given back.
     compensates: whether somebody without a submission can be paid, through a posting of their own;
         bonuses are only for submissions there.
+    messages: whether messages can be sent to people who took part.
     entry: the body that opens an annotator's session; the page empties a field `token` once it is
         100 seconds old. tells_person: the fields of the address that
         identify one person's assignment.
@@ -138,6 +139,7 @@ class ChannelSpec(ABC):
     grows: ClassVar[bool] = True
     full_looks_closed: ClassVar[bool] = False
     compensates: ClassVar[bool] = False
+    messages: ClassVar[bool] = False
     must_confirm: ClassVar[bool] = True
     notifies: ClassVar[bool] = False
     look: ClassVar[str] = "look_platform"

@@ -153,3 +153,6 @@ export type ChangedLink = Schemas['ChangedLink'];
 export type Invitation = Schemas['InvitationOut'];
 export type InvitationsMade = Schemas['InvitationsMade'];
 export type Owed = Schemas['OwedOut'];
+export type Selection = Schemas['SelectedPeopleOut'];
+export type SelectedPerson = Schemas['SelectedPersonOut'];
+export type SentMessage = Schemas['SentMessageOut'];

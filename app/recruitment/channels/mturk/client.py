@@ -14,6 +14,7 @@ from app.recruitment.channel import (
     ChannelRefused,
     Checked,
     Compensation,
+    Message,
     PlannedRequest,
     PlatformSubmission,
     PostingOrder,
@@ -27,6 +28,7 @@ from app.recruitment.channels.mturk import (
     check,
     compensation,
     market,
+    messages,
     tasks,
     work,
 )
@@ -184,6 +186,9 @@ class MTurkChannel:
                 f"{len(refused)} of {len(people)} people could not be excluded: {refused[0]}",
                 refused[0].code,
             )
+
+    def send_message(self, message: Message) -> None:
+        messages.send(self._api, message)
 
     def compensate(self, order: Compensation) -> tuple[str, dict[str, Any]]:
         require_dollars(order.currency)

@@ -47,6 +47,7 @@ class MTurkSpec(ChannelSpec):
     name: ClassVar[str] = "mturk"
     title: ClassVar[str] = "Mechanical Turk"
     short_title: ClassVar[str] = "MTurk"
+    messages: ClassVar[bool] = True
     about: ClassVar[str] = (
         "Closed. Amazon accepted no new customers from 30 July 2026 and closed Mechanical Turk on "
         "30 September 2026. You can use it with a service that is compatible with its API and "

@@ -13,6 +13,7 @@ from app.recruitment.channel import (
     ChannelRefused,
     ChannelUnavailable,
     Checked,
+    Message,
     PlannedRequest,
     PlatformSubmission,
     PostingOrder,
@@ -21,6 +22,7 @@ from app.recruitment.channel import (
     Rejection,
     SubmissionRef,
 )
+from app.recruitment.channels.prolific import messages
 from app.recruitment.channels.prolific import posting as posting_of
 from app.recruitment.channels.prolific.account import look_at_account, workspace_of
 from app.recruitment.channels.prolific.bonuses import pay_all, was_paid
@@ -186,6 +188,10 @@ class Prolific:
                 "no_group",
             )
         posting_of.keep_out(self.http, _safe(group), list(people))
+
+    def send_message(self, message: Message) -> None:
+        _safe(message.person), _safe(message.posting.external_id)
+        messages.send(self.http, message)
 
     def confirm_person(self, session_id: str, participant: str, study: str) -> PlatformSubmission:
         """Confirm with Prolific that this person is working on this study.

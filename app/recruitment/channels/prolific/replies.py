@@ -134,3 +134,7 @@ class Subscription(Reply):
     event_type: str = ""
     target_url: str = ""
     is_enabled: bool = True
+
+
+class SentMessage(Reply):
+    body: str = ""

@@ -49,6 +49,7 @@ class ProlificSpec(ChannelSpec):
     name: ClassVar[str] = "prolific"
     title: ClassVar[str] = "Prolific"
     short_title: ClassVar[str] = "Prolific"
+    messages: ClassVar[bool] = True
     about: ClassVar[str] = (
         "Available. Anyone can open an account. There is no sandbox: everything you publish is "
         "real."
