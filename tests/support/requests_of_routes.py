@@ -38,6 +38,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
     }
     sha256 = {"sha256": [ids["sha256"]]}
     return {
+        "/read-only-links": {"note": "x"},
         "/people/forget": {},
         "focus": {"attribute": None},
         "asked-images": {"images": [0]},
