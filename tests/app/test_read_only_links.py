@@ -1,5 +1,6 @@
 """Read-only links: what they show, what they never show, and when they end."""
 
+import json
 import logging
 import re
 from collections.abc import Iterator
@@ -23,8 +24,10 @@ from app.core.settings import get_settings
 from app.core.visits import ALLOWED, SECTIONS
 from app.main import app
 from app.recruitment.models import Payment
+from app.results.live import progress_json
 from testbed.builders import a_campaign, an_account, an_api_token, sign_in
 from tests.app.test_foreign_ids import BOBS, Somebody, deeds, somebody
+from tests.conftest import forget_settings
 from tests.support.accounts import another_browser
 from tests.support.hostile_world import fingerprint
 from tests.support.requests_of_routes import body_of, query_of
@@ -391,3 +394,33 @@ def test_the_form_shows_the_address_once_and_escapes_the_note(
         ended = client.post(f"{page}/{link_id}/withdraw", follow_redirects=False)
         assert ended.status_code == 303
     assert "Withdraw the link" not in client.get(f"/campaigns/{ada.campaign.id}/settings").text
+
+
+def test_the_cookie_over_https_is_secure(
+    client: TestClient, visitor: TestClient, ada: Somebody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = a_link(client, ada)
+    monkeypatch.setenv("LIKEWISE_BASE_URL", "https://testserver")
+    forget_settings()
+    token = link["address"].rsplit("/", 1)[1]
+    reply = visitor.get(f"/r/{token}", follow_redirects=False)
+    name, _, rest = reply.headers["set-cookie"].partition("=")
+    assert name == "__Secure-likewise-view"
+    flags = {part.strip().lower() for part in rest.split(";")[1:]}
+    assert {"secure", "httponly", "samesite=lax", f"path=/view/{link['id']}"} <= flags
+    assert not any(flag.startswith("domain") for flag in flags)
+
+
+def test_progress_is_followed_live_until_the_link_is_withdrawn(
+    client: TestClient, ada: Somebody
+) -> None:
+    link = a_link(client, ada)
+    shown = json.loads(progress_json(ada.campaign.id, UUID(link["id"])) or "null")
+    assert (
+        shown["answers"]
+        == client.get(f"/api/v1/campaigns/{ada.campaign.id}/progress").json()["answers"]
+    )
+    assert shown["monitor"]["alerts"] == []
+    path = f"/api/v1/campaigns/{ada.campaign.id}/read-only-links/{link['id']}"
+    assert client.delete(path).status_code == 204
+    assert progress_json(ada.campaign.id, UUID(link["id"])) is None

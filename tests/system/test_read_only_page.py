@@ -109,7 +109,7 @@ def look_around(page: Page, tabs: list[str]) -> None:
         expect(page.get_by_text("Loading")).to_have_count(0)
         page.wait_for_timeout(500)
         shot(page, tab)
-        controls = page.locator("button:visible, a:visible, summary:visible")
+        controls = page.locator("[data-island] :is(button, a, summary):visible")
         names = " · ".join(controls.all_inner_texts())
         assert [action for action in ACTIONS if action in names] == [], (tab, names)
         hrefs = page.locator("main a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
