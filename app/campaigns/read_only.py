@@ -99,7 +99,7 @@ def withdraw_link(session: Session, owner: Account, campaign: Campaign, link_id:
                      link=str(link.id))  # fmt: skip
 
 
-def is_valid(now: datetime) -> ColumnElement[bool]:
+def _is_valid(now: datetime) -> ColumnElement[bool]:
     """Return SQL for a link that may be used; also needs its `Campaign` and the owner's `Account`
     in the statement."""
     return (
@@ -114,7 +114,7 @@ def _valid_link(session: Session, condition: ColumnElement[bool]) -> ReadOnlyLin
         select(ReadOnlyLink)
         .join(Campaign, Campaign.id == ReadOnlyLink.campaign_id)
         .join(Account, Account.id == Campaign.owner_id)
-        .where(condition, is_valid(datetime.now(UTC)))
+        .where(condition, _is_valid(datetime.now(UTC)))
     )
     return session.scalar(query)
 

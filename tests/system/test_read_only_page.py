@@ -1,6 +1,7 @@
 """A read-only link in a browser that has no account: every tab, on a desk and on a phone."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,12 @@ from tests.system.test_insight_page import a_sorted_campaign
 pytestmark = pytest.mark.browser
 AXE = ROOT / "frontend/node_modules/axe-core/axe.min.js"
 TABS = ["Overview", "Map", "Attributes", "Clusters", "Compare", "Alignment"]
+# What is there once a tab has loaded.
+LOADED = {
+    "Overview": "Models", "Map": "as pictures", "Attributes": "What people see",
+    "Clusters": "3 clusters of 30 images", "Compare": "Compare with known columns",
+    "Alignment": "None yet", "Labels": "All images",
+}  # fmt: skip
 # What only those who run a campaign can do.
 ACTIONS = (
     "Pause", "Finish", "Start", "Retry", "Ask more", "Make clusters", "Merge", "Delete", "Rename",
@@ -106,8 +113,10 @@ def look_around(page: Page, tabs: list[str]) -> None:
         expect(nav.get_by_role("link", name=tab)).to_have_attribute("aria-current", "page")
         expect(page.get_by_test_id("read-only")).to_have_text("Read-only view")
         expect(page.locator("[data-island] > *").first).to_be_visible()
-        expect(page.get_by_text("Loading")).to_have_count(0)
-        page.wait_for_timeout(500)
+        expect(page.get_by_text(LOADED[tab]).first).to_be_visible()
+        expect(page.get_by_text(re.compile("Loading|Comparing"))).to_have_count(0)
+        if tab == "Attributes":
+            expect(page.get_by_text("This looks like").first).to_be_visible()
         shot(page, tab)
         controls = page.locator("[data-island] :is(button, a, summary):visible")
         names = " · ".join(controls.all_inner_texts())
