@@ -261,7 +261,7 @@ def test_withdrawing_ends_it_at_once(
     [
         "UPDATE read_only_link SET expires_at = now() - interval '1 second'",
         "UPDATE account SET disabled_at = now() WHERE role = 'requester'",
-        "UPDATE read_only_link SET token_hash = repeat('0', 64)",
+        "UPDATE read_only_link SET token_hash = md5(id::text)",
     ],
 )
 def test_it_ends_with_its_date_and_its_owner(
