@@ -18,6 +18,7 @@ from app.annotation import routes as annotation
 from app.annotation.bundles import BUNDLE_TYPE
 from app.archive import routes as archive
 from app.campaigns import pages as campaign_pages
+from app.campaigns import read_only_routes
 from app.campaigns import routes as campaigns
 from app.collections import image_routes, import_routes, media
 from app.collections import pages as collection_pages
@@ -36,6 +37,7 @@ from app.core.middleware import (
 from app.core.places import FairShare, refuse_at_once
 from app.core.problems import install_error_handlers
 from app.core.requests import Requests
+from app.core.visits import ReadOnlyViews
 from app.core.web import templates
 from app.features import set_routes as feature_sets
 from app.maps import routes as maps
@@ -91,6 +93,7 @@ def create_app() -> FastAPI:
         credential_of=accounts.credential_of,
         owner_of=accounts.owner_of_credential,
     )
+    app.add_middleware(ReadOnlyViews)
     app.add_middleware(SameOriginWrites)
     app.add_middleware(OpenToFrames)
     app.add_middleware(
@@ -127,6 +130,8 @@ def create_app() -> FastAPI:
         archive.api,
         archive.pages,
         campaigns.api,
+        read_only_routes.api,
+        read_only_routes.pages,
         progress_routes.api,
         asked_routes.api,
         results.api,

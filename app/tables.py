@@ -8,7 +8,7 @@ from app.alignments import models as alignments
 from app.annotation import held
 from app.annotation import models as annotation
 from app.archive import writer
-from app.campaigns import announcements, choices, usages
+from app.campaigns import announcements, choices, read_only, usages
 from app.campaigns import models as campaigns
 from app.collections import models as collections
 from app.core import idempotency, outbox
@@ -32,6 +32,7 @@ ANSWERS = (
     held,
     announcements,
     choices,
+    read_only,
     usages,
     feature_sets,
     extras,

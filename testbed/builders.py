@@ -15,8 +15,9 @@ from sqlalchemy.orm import Session
 from app.accounts.models import Account
 from app.accounts.service import create_account, create_sign_in_link
 from app.accounts.tokens import create_token
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, ReadOnlyLink
 from app.campaigns.plan import CampaignPlan
+from app.campaigns.read_only import create_link
 from app.campaigns.service import create_campaign, start_campaign
 from app.collections.models import Collection
 from app.collections.service import add_files, create_collection
@@ -205,6 +206,12 @@ def a_personal_link(owner: Account, campaign: Campaign) -> tuple[Recruitment, In
         return link, session.scalars(
             select(Invitation).where(Invitation.recruitment_id == link.id)
         ).one()
+
+
+def a_read_only_link(owner: Account, campaign: Campaign) -> tuple[ReadOnlyLink, str]:
+    """A read-only link, and its token."""
+    with transaction() as session:
+        return create_link(session, owner, campaign, "Reviewer 2", None)
 
 
 def reloaded(campaign_id: UUID) -> Campaign:

@@ -18,6 +18,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.database import Base, Identified
 
+# The role of an `Account` object that stands for a visitor with a read-only link; never stored.
+VISITOR = "visitor"
+
 
 class Account(Identified, Base):
     """A requester, or an admin, who is a requester who also manages accounts."""

@@ -9,13 +9,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
-from app.accounts import factors, service, sessions
-from app.accounts.models import Account
+from app.accounts import factors, hooks, service, sessions
+from app.accounts.models import VISITOR, Account
 from app.accounts.tokens import account_of_token
 from app.core.database import transaction
 from app.core.errors import LikewiseError, SignInRequired
 from app.core.row_security import scope_to_account
 from app.core.settings import get_settings
+from app.core.visits import require_allowed_route, visit_of
 from app.core.web import DatabaseSession, cookie_name, templates, wants_page
 
 router = APIRouter(include_in_schema=False)
@@ -45,14 +46,19 @@ def _by_token(request: Request) -> str | None:
 def _signed_in(request: Request, session: DatabaseSession) -> Account:
     """Return the account of the cookie or, on the API, of a personal token. From here on, the
     request's transaction can only reach this account's rows."""
+    require_allowed_route(request.scope)
     account = _account_of(request, session)
     scope_to_account(session, account.id, admin=account.role == "admin")
     # An error's page is made after the transaction has ended.
-    request.state.role = account.role
+    if account.role != VISITOR:
+        request.state.role = account.role
     return account
 
 
 def _account_of(request: Request, session: Session) -> Account:
+    visit = visit_of(request.scope)
+    if visit is not None:
+        return hooks.visitor(session, visit)
     token = _by_token(request)
     if token is not None:
         return account_of_token(session, token, writes=request.method not in READING)
@@ -75,6 +81,9 @@ def credential_of(scope: Scope) -> str | None:
     without any."""
     if scope["path"].startswith(OF_ANNOTATORS):
         return None
+    visit = visit_of(scope)
+    if visit is not None:
+        return visit.cookie
     request = Request(scope)
     return _by_token(request) or cookie_of(request)
 

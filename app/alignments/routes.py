@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from app.accounts.api import api_router
-from app.accounts.models import Account
+from app.accounts.models import VISITOR, Account
 from app.accounts.routes import SignedIn
 from app.alignments import placing, service
 from app.alignments.downloads import places_csv, require_same_width
@@ -51,13 +51,22 @@ def list_alignments(
     """List the alignments of a campaign with their figures, and features that can be aligned."""
     campaign = get_campaign(session, account, campaign_id)
     collection = session.get_one(Collection, campaign.collection_id)
-    return AlignmentsOut.of_campaign(
+    reply = AlignmentsOut.of_campaign(
         service.list_alignments(session, campaign),
         list_sets(session, collection),
         computed_sources(),
         campaign.n_images,
         service.reason_against(session, campaign),
     )
+    if account.role != VISITOR:
+        return reply
+    items = [_for_visitors(item) for item in reply.items]
+    return reply.model_copy(update={"items": items, "others": []})
+
+
+def _for_visitors(alignment: AlignmentOut) -> AlignmentOut:
+    """Return it without its error, which is for those who run the campaign."""
+    return alignment.model_copy(update={"error": None})
 
 
 @api.post("", status_code=202)
@@ -79,7 +88,8 @@ def get_alignment(
     campaign_id: UUID, alignment_id: UUID, session: DatabaseSession, account: SignedIn
 ) -> AlignmentOut:
     """Return an alignment with its progress and figures."""
-    return AlignmentOut.of(_named(session, account, campaign_id, alignment_id)[1])
+    alignment = AlignmentOut.of(_named(session, account, campaign_id, alignment_id)[1])
+    return _for_visitors(alignment) if account.role == VISITOR else alignment
 
 
 @api.get("/{alignment_id}/alignment.safetensors", response_class=Response)

@@ -172,6 +172,7 @@ LEFT_OUT = {
     "channel_call": "requests that the exporting server made to platforms",
     "webhook": "receivers of the exporting server's messages, and their secrets",
     "webhook_delivery": "messages of the exporting server",
+    "read_only_link": "links to the exporting server, and whom they were for",
     "share": "the campaign is shared with accounts of the exporting server",
 }
 

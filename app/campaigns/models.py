@@ -121,6 +121,25 @@ class Campaign(Identified, Base):
         return self.n_reopened if self.reopened_only else max(0, self.budget - self.n_answers)
 
 
+class ReadOnlyLink(Identified, Base):
+    """A link that shows a campaign's results to people without an account; only the token's hash is
+    stored.
+
+    note: whom it is for; only the owner sees it.
+    """
+
+    __tablename__ = "read_only_link"
+
+    campaign_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign.id", ondelete="CASCADE"), index=True
+    )
+    note: Mapped[str] = mapped_column(String(200))
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    withdrawn_at: Mapped[datetime | None]
+
+
 class AskedImage(Base):
     """An image that a campaign asks about, if it asks about a part of its images.
 

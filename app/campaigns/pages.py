@@ -1,6 +1,7 @@
 """Pages of campaigns."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -8,15 +9,17 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
-from app.accounts.models import Account
+from app.accounts.models import VISITOR, Account
 from app.accounts.routes import SignedIn
 from app.accounts.service import account_by_email
 from app.campaigns import changes, service
 from app.campaigns.models import Campaign
+from app.campaigns.read_only import DAYS, list_links
 from app.campaigns.sharing import access_of, end_share, list_shares, share_campaign
 from app.collections.models import Collection
 from app.collections.service import list_collections
 from app.core.errors import InvalidInput, NotFound
+from app.core.visits import SECTIONS as SECTIONS_OF_VISITORS
 from app.core.web import DatabaseSession, templates
 from app.kinds import AnswerForm, all_kinds, kind_of
 from app.strategies import all_strategies, get_strategy
@@ -74,7 +77,9 @@ def share_from_form(
                 share_campaign(session, account, campaign, email, access)
     except (InvalidInput, NotFound) as error:
         context = {"share_error": str(error), "share_email": email}
-        return _section(request, session, account, campaign, "settings", error.status, **context)
+        return section_response(
+            request, session, account, campaign, "settings", error.status, **context
+        )
     return RedirectResponse(f"/campaigns/{campaign_id}/settings", status_code=303)
 
 
@@ -156,10 +161,10 @@ def section_page(
     campaign = service.get_campaign(session, account, campaign_id)
     if section not in sections_of(campaign):
         raise NotFound("This campaign has no such page.")
-    return _section(request, session, account, campaign, section)
+    return section_response(request, session, account, campaign, section)
 
 
-def _section(
+def section_response(
     request: Request,
     session: Session,
     account: Account,
@@ -175,6 +180,9 @@ def _section(
         "island": (kind.asks_for_classes and page.of_classes) or page.island,
         "form": kind.form,
         "shares": list_shares(session, campaign),
+        "read_only_links": list_links(session, campaign),
+        "read_only_days": DAYS,
+        "now": datetime.now(UTC),
     }
     return templates.TemplateResponse(
         request, "campaigns/section.html", context, status_code=status
@@ -185,6 +193,12 @@ def sections_of(campaign: Campaign) -> dict[str, Section]:
     """Return the pages that make sense for the campaign's answers, apart from the monitor."""
     form = kind_of(campaign).form
     return {name: page for name, page in SECTIONS.items() if page.form in (None, form)}
+
+
+def _shown_sections(account: Account, campaign: Campaign) -> dict[str, Section]:
+    """Return the pages of the navigation."""
+    shown = SECTIONS_OF_VISITORS if account.role == VISITOR else SECTIONS
+    return {name: page for name, page in sections_of(campaign).items() if name in shown}
 
 
 def frame_context(
@@ -199,6 +213,6 @@ def frame_context(
         "kind": kind_of(campaign),
         "strategy": get_strategy(campaign.strategy),
         "access": access_of(session, account, campaign),
-        "sections": sections_of(campaign),
+        "sections": _shown_sections(account, campaign),
         "here": here,
     }

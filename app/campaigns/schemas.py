@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from app.campaigns.annotation_settings import AnnotationSettings
 from app.campaigns.links import annotator_link
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, ReadOnlyLink
 from app.campaigns.plan import CHANGEABLE, RANGES, CampaignPlan, value_type
 from app.campaigns.plan_settings import PlanSettings
 from app.core.settings import get_settings
@@ -52,6 +52,31 @@ class ShareOut(BaseModel):
     account_id: UUID
     email: str
     access: str
+
+
+class ReadOnlyLinkIn(BaseModel):
+    """`note`: whom the link is for. `days`: how long it is valid, null for no end."""
+
+    note: str = Field(max_length=200, examples=["Reviewer 2"])
+    days: Literal[7, 30, 90] | None = None
+
+
+class ReadOnlyLinkOut(BaseModel):
+    id: UUID
+    note: str
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+
+    @classmethod
+    def of(cls, link: ReadOnlyLink) -> Self:
+        return cls(**{name: getattr(link, name) for name in ReadOnlyLinkOut.model_fields})
+
+
+class NewReadOnlyLinkOut(ReadOnlyLinkOut):
+    """`address`: to be sent to whom it is for; it is shown only once."""
+
+    address: str
 
 
 class StoredCampaign(BaseModel):

@@ -6,10 +6,10 @@ from uuid import UUID
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from app.accounts.models import Account
+from app.accounts.models import VISITOR, Account
 from app.accounts.service import account_by_email, record_audit
 from app.campaigns import hooks
-from app.campaigns.models import Campaign, Share
+from app.campaigns.models import Campaign, ReadOnlyLink, Share
 from app.core.errors import InvalidInput, LikewiseError, NotFound
 from app.core.row_security import bypass_row_security
 
@@ -36,6 +36,9 @@ class SharedWith:
 
 def access_of(session: Session, account: Account, campaign: Campaign) -> str | None:
     """Return "own", "edit" or "view", or None if the account has no access to the campaign."""
+    if account.role == VISITOR:
+        link = session.get(ReadOnlyLink, account.id)
+        return "view" if link is not None and link.campaign_id == campaign.id else None
     if campaign.owner_id == account.id:
         return "own"
     return session.scalar(
@@ -63,7 +66,7 @@ def share_campaign(
 
     Raises InvalidInput, NotFound, and MayNotChange if `owner` does not own the campaign.
     """
-    _require_owner(owner, campaign)
+    require_owner(owner, campaign)
     if access not in ACCESS:
         raise InvalidInput(f"Access must be one of {', '.join(ACCESS)}, not {access!r}.")
     # Nothing may be shared with this account yet, so row security would hide it.
@@ -90,7 +93,7 @@ def share_campaign(
 
 def end_share(session: Session, owner: Account, campaign: Campaign, account_id: UUID) -> None:
     """Stop sharing with an account. Raises NotFound if it had no access, and MayNotChange."""
-    _require_owner(owner, campaign)
+    require_owner(owner, campaign)
     share = session.scalar(
         select(Share).where(Share.campaign_id == campaign.id, Share.account_id == account_id)
     )
@@ -104,6 +107,6 @@ def end_share(session: Session, owner: Account, campaign: Campaign, account_id: 
     )  # fmt: skip
 
 
-def _require_owner(account: Account, campaign: Campaign) -> None:
+def require_owner(account: Account, campaign: Campaign) -> None:
     if campaign.owner_id != account.id:
         raise MayNotChange("Only the campaign's owner can share it.")

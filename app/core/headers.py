@@ -34,6 +34,8 @@ PERMISSIONS = ", ".join(f"{name}=()" for name in UNUSED)
 HSTS = "max-age=31536000; includeSubDomains"
 # Frames without an origin fetch these, so even our own pages count as another site.
 FOR_FRAMES = ("/static/", "/media/", "/api/v1/annotate/", REPORTS)
+# Pages for people without an account, who have a link.
+READ_ONLY = ("/view/", "/r/")
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -63,6 +65,7 @@ def headers_of(
             "cross-origin" if path.startswith(FOR_FRAMES) else "same-origin"
         ),
         "Permissions-Policy": PERMISSIONS,
+        **_of_read_only_views(path),
         **_of_pages(content_type),
         **_over_https(),
     }
@@ -71,14 +74,15 @@ def headers_of(
 def plain_headers_of(path: str) -> list[tuple[bytes, bytes]]:
     """Return the security headers of a response that is neither a page nor a script, as they are
     sent."""
-    return _plain_headers(path.startswith(FOR_FRAMES), get_settings().base_url)
+    kind = next((some[0] for some in (FOR_FRAMES, READ_ONLY) if path.startswith(some)), "/")
+    return _plain_headers(kind, get_settings().base_url)
 
 
 # They are the same for nearly every response, and making them takes as long as a database
 # statement.
 @lru_cache(maxsize=8)
-def _plain_headers(is_for_frames: bool, base_url: str) -> list[tuple[bytes, bytes]]:
-    named = headers_of(FOR_FRAMES[0] if is_for_frames else "/", "", "")
+def _plain_headers(path: str, base_url: str) -> list[tuple[bytes, bytes]]:
+    named = headers_of(path, "", "")
     return [(name.lower().encode(), value.encode()) for name, value in named.items()]
 
 
@@ -123,6 +127,13 @@ def _of_pages(content_type: str) -> dict[str, str]:
     if not content_type.startswith("text/html") or not _is_https():
         return {}
     return {"Reporting-Endpoints": f'csp="{REPORTS}"'}
+
+
+def _of_read_only_views(path: str) -> dict[str, str]:
+    """Return what keeps links and what they show out of search engines and of other sites' logs."""
+    if not path.startswith(READ_ONLY):
+        return {}
+    return {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
 
 
 def _is_https() -> bool:

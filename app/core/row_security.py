@@ -40,9 +40,11 @@ _TAKE_ON = text(
     "set_config('likewise.admin', :admin, true), set_config('role', :role, true)"
 )
 _PUT_OFF = text("SELECT set_config('role', 'none', true)")
+# Policies for visitors (migration 0034) come in addition: without `seen`, accounts see nothing.
 _TABLES = text(
     "SELECT relname, relrowsecurity, "
-    "EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid AND polcmd IN ('r', '*')) "
+    "EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid AND polcmd IN ('r', '*') "
+    "AND polname <> 'visited') "
     "FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') "
     "AND pg_has_role(current_user, relowner, 'USAGE')"
 )

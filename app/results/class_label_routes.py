@@ -16,6 +16,7 @@ from app.results.class_label_schemas import ClassifiedOut, ClassQualityOut
 from app.results.label_routes import Asked, Contested
 from app.results.routes import Version
 from app.results.service import get_model
+from app.results.visitors import without_annotators
 
 api = api_router("/campaigns/{campaign_id}/models/{version}", "labels")
 Order = Annotated[
@@ -74,4 +75,5 @@ def read_class_quality(
     model = get_model(session, campaign, version)
     labels = class_labels.read_class_labels(campaign, model)
     gold = class_labels.read_gold_classes(session, campaign, labels)
-    return ClassQualityOut.of(campaign, model, class_labels.class_insight(model), labels, gold)
+    insight = class_labels.class_insight(model)
+    return without_annotators(account, ClassQualityOut.of(campaign, model, insight, labels, gold))

@@ -15,6 +15,7 @@ from app.results import labels
 from app.results.label_schemas import LabelOut, LabelQualityOut
 from app.results.routes import Version
 from app.results.service import get_model
+from app.results.visitors import without_annotators
 
 api = api_router("/campaigns/{campaign_id}/models/{version}", "labels")
 Order = Annotated[
@@ -73,4 +74,5 @@ def read_label_quality(
     insight = labels.vote_insight(model)
     model_labels = labels.read_labels(campaign, model)
     gold = labels.read_gold(session, campaign, model_labels)
-    return LabelQualityOut.of(model, insight, len(model_labels), gold)
+    reply = LabelQualityOut.of(model, insight, len(model_labels), gold)
+    return without_annotators(account, reply)

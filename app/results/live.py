@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.accounts.models import Account
 from app.campaigns.models import Campaign
+from app.campaigns.read_only import live_visitor
 from app.core.database import transaction
 from app.core.events import channel_of
 from app.core.places import streams
@@ -26,6 +27,7 @@ from app.core.row_security import scope_to_account
 from app.core.settings import get_settings
 from app.results.schemas import ProgressOut
 from app.results.service import read_progress
+from app.results.visitors import shown_progress
 
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 3.0
@@ -46,14 +48,15 @@ def progress_json(campaign_id: UUID, account_id: UUID) -> str | None:
     """Return the API's progress object as JSON text, read in a separate transaction; None once the
     account is deleted or disabled, or can no longer see the campaign."""
     with transaction() as session:
-        account = session.get(Account, account_id)
+        account = session.get(Account, account_id) or live_visitor(session, account_id)
         if account is None or account.disabled_at is not None:
             return None
         scope_to_account(session, account_id)
         campaign = session.get(Campaign, campaign_id)
         if campaign is None:
             return None
-        return ProgressOut.of(read_progress(session, campaign)).model_dump_json()
+        progress = ProgressOut.of(read_progress(session, campaign))
+        return shown_progress(account, progress).model_dump_json()
 
 
 async def progress_events(

@@ -15,6 +15,7 @@ from app.results import own_clusters
 from app.results.membership_schemas import MembershipOut, OwnClustersOut
 from app.results.routes import Version
 from app.results.service import get_model
+from app.results.visitors import without_annotators
 
 api = api_router("/campaigns/{campaign_id}/models/{version}", "clusters")
 Order = Annotated[
@@ -38,7 +39,8 @@ def read_own_clusters(
     model = get_model(session, campaign, version)
     insight = own_clusters.cluster_insight(model)
     images = own_clusters.examples_of(session, campaign, insight)
-    return OwnClustersOut.of(model, insight, images, own_clusters.stored_clusters(session, model))
+    stored = own_clusters.stored_clusters(session, model)
+    return without_annotators(account, OwnClustersOut.of(model, insight, images, stored))
 
 
 @api.get("/memberships")

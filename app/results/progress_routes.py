@@ -16,6 +16,7 @@ from app.core.settings import get_settings
 from app.core.web import DatabaseSession, templates
 from app.results.schemas import ProgressOut
 from app.results.service import read_progress
+from app.results.visitors import shown_progress
 
 api = api_router("/campaigns", "campaigns")
 pages = APIRouter(include_in_schema=False)
@@ -41,6 +42,6 @@ def campaign_page(
         **frame_context(session, account, campaign, "monitor"),
         "link": annotator_link(campaign, get_settings().base_url),
         "link_is_local": urlsplit(get_settings().base_url).hostname in LOCAL_HOSTS,
-        "progress": ProgressOut.of(read_progress(session, campaign)),
+        "progress": shown_progress(account, ProgressOut.of(read_progress(session, campaign))),
     }
     return templates.TemplateResponse(request, "campaigns/show.html", context)

@@ -26,6 +26,7 @@ from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
 from app.results.uncertainties import distance_deviations
+from app.results.visitors import shown_progress, without_annotators
 
 api = api_router("/campaigns/{campaign_id}", "results")
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
@@ -40,7 +41,8 @@ HowMany = Annotated[int, Query(ge=1, le=200, description="Number of neighbours."
 def read_progress(campaign_id: UUID, session: DatabaseSession, account: SignedIn) -> ProgressOut:
     """Return the progress of a campaign: answers, rounds, trainings, models."""
     campaign = get_campaign(session, account, campaign_id)
-    return ProgressOut.of(service.read_progress(session, campaign))
+    progress = ProgressOut.of(service.read_progress(session, campaign))
+    return shown_progress(account, progress)
 
 
 @api.get("/events", response_class=EventSourceResponse)
@@ -145,7 +147,8 @@ def read_insight(
     """Return what a model has learned about attributes and annotators."""
     campaign = get_campaign(session, account, campaign_id)
     model = service.get_model(session, campaign, version)
-    return InsightOut.of(insight.read_insight(session, campaign, model))
+    reply = InsightOut.of(insight.read_insight(session, campaign, model))
+    return without_annotators(account, reply)
 
 
 @api.put("/models/{version}/attributes/{index}/name", status_code=204)

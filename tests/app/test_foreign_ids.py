@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select, update
 from app.accounts.models import Account, ApiToken, BrowserSession
 from app.alignments.models import Alignment
 from app.annotation.models import Answer, Assignment
-from app.campaigns.models import Campaign
+from app.campaigns.models import Campaign, ReadOnlyLink
 from app.collections.models import Collection, CollectionImport, Image
 from app.collections.service import add_files
 from app.core.database import Base, transaction
@@ -109,6 +109,7 @@ def ids_of(account: Account, campaign: Campaign, name: str) -> dict[str, Any]:
             "submission_id": submission.id,
             "payment_id": first(Payment, recruitment_id=recruitment.id).id,
             "link_id": link.id,
+            "read_only_link_id": first(ReadOnlyLink, **of_campaign).id,
             "invitation_id": first(Invitation, recruitment_id=link.id).id,
             "session_id": first(BrowserSession, **owned).id,
             "token_id": first(ApiToken, **owned).id,

@@ -18,6 +18,7 @@ from testbed.builders import (
     a_delivery,
     a_payment,
     a_personal_link,
+    a_read_only_link,
     a_recruitment,
     a_submission,
     a_webhook,
@@ -127,6 +128,7 @@ def test_nothing_of_anothers_is_reached_by_any_route(client: TestClient, by: str
         "payment_id": a_payment(recruitment, submission).id,
         "link_id": link.id,
         "invitation_id": invitation.id,
+        "read_only_link_id": a_read_only_link(owner, campaign)[0].id,
         "assignment_id": uuid.uuid4(),
     }
     walked = 0

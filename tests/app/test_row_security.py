@@ -30,6 +30,11 @@ from tests.support.row_security import as_requester
 
 Keys = dict[str, set[tuple[Any, ...]]]
 WALLED = [table for table in metadata.sorted_tables if table.name not in OUTSIDE]
+VISITED = (
+    "campaign", "collection", "image", "feature_set", "feature_shard", "asked_image", "round",
+    "grid", "annotator", "assignment", "answer", "job", "model", "feature_alignment", "embedding",
+    "clustering",
+)  # fmt: skip
 
 
 def keys_in(session: Session) -> Keys:
@@ -75,11 +80,20 @@ def test_every_table_stands_behind_the_wall_or_says_why_not(environment: dict[st
         commands = session.execute(
             text(
                 "SELECT relname, string_agg(polcmd::text, '' ORDER BY polcmd) "
-                "FROM pg_policy JOIN pg_class c ON c.oid = polrelid GROUP BY relname"
+                "FROM pg_policy JOIN pg_class c ON c.oid = polrelid "
+                "WHERE polname <> 'visited' GROUP BY relname"
             )
         )
         # Removed, added, seen, changed.
         assert dict(commands.all()) == {table.name: "adrw" for table in WALLED}
+        visited = session.execute(
+            text(
+                "SELECT relname, polcmd::text FROM pg_policy JOIN pg_class c ON c.oid = polrelid "
+                "WHERE polname = 'visited'"
+            )
+        )
+        # Visitors with a read-only link only read, and nothing about people or money.
+        assert dict(visited.all()) == dict.fromkeys(VISITED, "r")
     assert all(len(reason) > 20 for _, reason in OUTSIDE.values())
 
 

@@ -36,6 +36,7 @@ from testbed.builders import (
     a_model,
     a_payment,
     a_personal_link,
+    a_read_only_link,
     a_recruitment,
     a_submission,
     a_webhook,
@@ -54,6 +55,7 @@ def an_account_with_everything(email: str, shared_with: str) -> tuple[Account, C
     recruitment = a_recruitment(owner, campaign)
     a_payment(recruitment, a_submission(recruitment))
     a_personal_link(owner, campaign)
+    a_read_only_link(owner, campaign)
     a_delivery(a_webhook(owner))
     an_api_token(owner)
     with transaction() as session:

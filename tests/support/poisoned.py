@@ -47,6 +47,7 @@ from testbed.builders import (
     a_delivery,
     a_payment,
     a_personal_link,
+    a_read_only_link,
     a_recruitment,
     a_submission,
     a_webhook,
@@ -108,6 +109,7 @@ def a_poisoned_requester(base_url: str) -> Poisoned:
     for k in range(TURNS):
         an_account(f"invited-{k}@example.org")
         an_api_token(owner)
+        a_read_only_link(owner, sorted_campaign)
     a_delivery(a_webhook(owner))
     with transaction() as session:
         session.get_one(Account, owner.id).role = "admin"
@@ -303,6 +305,7 @@ def _own_pages(campaigns: list[Campaign], draft: Campaign) -> list[tuple[str, st
     pages = [(page, page) for page in (*simple, *guides)]
     pages += [
         ("/sign-in/{token}", "/sign-in/nothing"),
+        ("/r/{token}", "/r/nothing"),
         ("/collections/{collection_id}", collection),
         ("/collections/{collection_id}/delete", f"{collection}/delete"),
         ("/campaigns/{campaign_id}/edit", f"/campaigns/{draft.id}/edit"),

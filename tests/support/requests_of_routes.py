@@ -39,6 +39,7 @@ def _bodies(ids: Mapping[str, Any]) -> dict[str, Any]:
     bonus, request = {"amount_cents": 1, "reason": "x"}, str(uuid.uuid4())
     sha256 = {"sha256": [ids["sha256"]]}
     return {
+        "/read-only-links": {"note": "x"},
         "/people/forget": {},
         "/simulated-crowd": {"by": ["colour"]},
         "focus": {"attribute": None},

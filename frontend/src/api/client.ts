@@ -6,6 +6,7 @@ import createClient from 'openapi-fetch';
 import { cutOff, problemOf, unreachable } from './errors';
 import type { paths } from './schema';
 import type { Page } from './types';
+import { addressOf } from '../lib/readOnlyView';
 
 /** The operations below a path, for which the parameters of that path are given already. */
 type Below<Root extends string, Given extends string> = {
@@ -27,7 +28,7 @@ const CAMPAIGN = `${ROOT}/campaigns/{campaign_id}` as const;
 
 function clientOf<Paths extends object>(root: string) {
   return createClient<Paths>({
-    baseUrl: location.origin + root,
+    baseUrl: location.origin + addressOf(root),
     headers: { Accept: 'application/json' },
     fetch: send,
   });

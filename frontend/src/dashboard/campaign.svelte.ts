@@ -2,6 +2,7 @@
 import { at, campaignApi, reply } from '../api/client';
 import type { CampaignAction, Progress } from '../api/types';
 import { reconnectDelay } from './reconnect';
+import { addressOf } from '../lib/readOnlyView';
 
 export class LiveCampaign {
   progress = $state<Progress | null>(null);
@@ -16,7 +17,7 @@ export class LiveCampaign {
   }
 
   private connect(): void {
-    const events = new EventSource(`/api/v1/campaigns/${this.id}/events`);
+    const events = new EventSource(addressOf(`/api/v1/campaigns/${this.id}/events`));
     events.addEventListener('progress', (event) => {
       this.progress = JSON.parse(event.data as string) as Progress;
       this.connected = true;
