@@ -1,4 +1,4 @@
-"""Read-only links to a campaign's results (docs/decisions/0047).
+"""Read-only links to a campaign's results (docs/decisions/0046).
 
 Revision ID: 0034
 Revises: 0033
