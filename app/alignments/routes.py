@@ -14,6 +14,7 @@ from app.accounts.routes import SignedIn
 from app.alignments import placing, service
 from app.alignments.downloads import places_csv, require_same_width
 from app.alignments.schemas import (
+    UPLOADED_FILE,
     AlignIn,
     AlignmentOut,
     AlignmentsOut,
@@ -65,8 +66,10 @@ def list_alignments(
 
 
 def _for_visitors(alignment: AlignmentOut) -> AlignmentOut:
-    """Return it without its error, which is for those who run the campaign."""
-    return alignment.model_copy(update={"error": None})
+    """Return it without its error, which is for those who run the campaign, and without the name
+    of an uploaded file."""
+    title = "uploaded features" if alignment.title.startswith(UPLOADED_FILE) else alignment.title
+    return alignment.model_copy(update={"error": None, "title": title})
 
 
 @api.post("", status_code=202)

@@ -64,6 +64,10 @@ class FiguresOut(BaseModel):
     people: PeopleOut | None
 
 
+# How the title of features from a file begins.
+UPLOADED_FILE = "uploaded: "
+
+
 class AlignmentOut(BaseModel):
     """A feature set aligned with a campaign's answers. `state`: `queued`, `running`, `done` or
     `failed`; `waits_for_features` while the server still computes them. `usable`: it can be
@@ -112,7 +116,7 @@ class AlignmentOut(BaseModel):
 
 def _title(feature_set: FeatureSet) -> str:
     if feature_set.kind == UPLOADED:
-        return f"uploaded: {feature_set.file}"
+        return f"{UPLOADED_FILE}{feature_set.file}"
     return titles().get(TABLE if feature_set.kind == OF_TABLE else feature_set.kind, "")
 
 

@@ -15,6 +15,7 @@ from app.accounts.service import record_audit
 from app.campaigns.models import Campaign, ReadOnlyLink
 from app.campaigns.sharing import require_owner
 from app.core import throttle
+from app.core.database import transaction
 from app.core.errors import Conflict, InvalidInput, LikewiseError, NotFound
 from app.core.security import hash_token, new_token, sign, unsign
 from app.core.visits import Visit
@@ -56,7 +57,13 @@ def create_link(
         raise InvalidInput("Enter whom the link is for, in 1 to 200 characters.", code="bad_note")
     if days is not None and days not in DAYS:
         raise InvalidInput(f"A link is valid for 7, 30 or 90 days, not {days}.", code="bad_days")
-    if len(list_links(session, campaign)) >= MOST_LINKS:
+    now = datetime.now(UTC)
+    open_links = [
+        link
+        for link in list_links(session, campaign)
+        if link.expires_at is None or link.expires_at > now
+    ]
+    if len(open_links) >= MOST_LINKS:
         raise Conflict(
             f"A campaign has at most {MOST_LINKS} read-only links. Withdraw those that are no "
             "longer needed.",
@@ -67,7 +74,7 @@ def create_link(
         campaign_id=campaign.id,
         note=note,
         token_hash=hash_token(token),
-        expires_at=datetime.now(UTC) + timedelta(days=days) if days else None,
+        expires_at=now + timedelta(days=days) if days else None,
     )
     session.add(link)
     session.flush()
@@ -88,13 +95,14 @@ def links_of(campaign: Campaign) -> Select[ReadOnlyLink]:
 
 
 def withdraw_link(session: Session, owner: Account, campaign: Campaign, link_id: UUID) -> None:
-    """End a link at once, also for those who have opened it. Raises NotFound and MayNotChange."""
+    """End a link at once, also for those who have opened it, and delete its note, which may name a
+    person. Raises NotFound and MayNotChange."""
     require_owner(owner, campaign)
     link = session.get(ReadOnlyLink, link_id)
     if link is None or link.campaign_id != campaign.id:
         raise NotFound("This read-only link does not exist.")
     if link.withdrawn_at is None:
-        link.withdrawn_at = datetime.now(UTC)
+        link.withdrawn_at, link.note = datetime.now(UTC), ""
         record_audit(session, owner.id, "campaign.link_withdrawn", "campaign", campaign.id,
                      link=str(link.id))  # fmt: skip
 
@@ -152,7 +160,7 @@ def visitor(session: Session, visit: Visit) -> Account:
     if claims[2] < now.timestamp():
         raise _not_valid()
     if link.last_used_at is None or now - link.last_used_at > USE_NOTED_EVERY:
-        _note_use(session, link, now)
+        _note_use(link.id)
     return account_of_link(link.id)
 
 
@@ -173,13 +181,14 @@ def _not_valid() -> LinkNotValid:
     )
 
 
-def _note_use(session: Session, link: ReadOnlyLink, now: datetime) -> None:
-    """Note the time of use, unless another request is doing so, because that would wait for it to
-    end."""
-    free = select(ReadOnlyLink.id).where(ReadOnlyLink.id == link.id)
-    session.execute(
-        update(ReadOnlyLink)
-        .where(ReadOnlyLink.id.in_(free.with_for_update(skip_locked=True)))
-        .values(last_used_at=func.now())
-        .execution_options(synchronize_session=False)
-    )
+def _note_use(link_id: UUID) -> None:
+    """Note the time of use, unless another request is doing so. In a transaction of its own: a map
+    can take long, and the owner must not wait for it to withdraw the link."""
+    free = select(ReadOnlyLink.id).where(ReadOnlyLink.id == link_id)
+    with transaction() as session:
+        session.execute(
+            update(ReadOnlyLink)
+            .where(ReadOnlyLink.id.in_(free.with_for_update(skip_locked=True)))
+            .values(last_used_at=func.now())
+            .execution_options(synchronize_session=False)
+        )

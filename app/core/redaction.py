@@ -29,8 +29,8 @@ PATTERNS = (
     (re.compile(r"\bgAAAA[\w-]{60,}={0,2}"), GONE),
     # postgresql://user:password@host, smtp://…, redis://…
     (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]{0,300}:)[^\s/]{1,300}@"), rf"\1{GONE}@"),
-    # Tokens in paths: one-time links, annotators' links.
-    (re.compile(r"(/sign-in/|/a/(?:[a-z][a-z_]{0,19}/)?)[\w.~%-]{8,}"), rf"\1{GONE}"),
+    # Tokens in paths: one-time links, read-only links, annotators' links.
+    (re.compile(r"(/sign-in/|/r/|/a/(?:[a-z][a-z_]{0,19}/)?)[\w.~%-]{8,}"), rf"\1{GONE}"),
     # Query strings as a whole.
     (re.compile(r"((?:https?://|/)[^\s?'\"<>]{0,2000}\?)[^\s'\"<>]+"), rf"\1{GONE}"),
     # Their parameters, anywhere else: workerId=…, "PROLIFIC_PID": "…".

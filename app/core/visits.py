@@ -21,6 +21,7 @@ from app.core.settings import get_settings
 PREFIX = "/view/"
 ENTRANCE = "/r/"
 _ADDRESS = re.compile(r"/view/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)", re.ASCII)
+_COOKIE = re.compile(r"[\w.=~-]{1,2000}", re.ASCII)
 # No route has this address, so a browser gets the usual page of an address that does not exist.
 _NOWHERE = "/view/none"
 # Everything that a visitor may read: the templates of routes, and the sections among a campaign's
@@ -146,7 +147,9 @@ class ReadOnlyViews:
 
 def _visiting(scope: Scope, link_id: UUID, path: str) -> Scope:
     name = visit_cookie_name()
-    cookie = cookie_parser(Headers(scope=scope).get("cookie", "")).get(name)
+    sent = cookie_parser(Headers(scope=scope).get("cookie", "")).get(name, "")
+    # A value can be quoted, with anything in it.
+    cookie = sent if _COOKIE.fullmatch(sent) else None
     headers = [
         (header, value)
         for header, value in scope["headers"]

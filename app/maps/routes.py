@@ -7,17 +7,22 @@ from uuid import UUID
 from fastapi import Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, FailFast, Field
+from sqlalchemy.orm import Session
 
 from app.accounts.api import api_router
+from app.accounts.models import VISITOR
 from app.accounts.routes import SignedIn
 from app.annotation.bundles import BUNDLE_TYPE, bundle_of
+from app.campaigns.models import Campaign
 from app.campaigns.service import get_campaign
 from app.collections.image_schemas import ImageOut, ImagePage
 from app.core.attachments import attachment
 from app.core.bodies import long_lists, takes
+from app.core.errors import NotFound
 from app.core.fields import StrictInt
 from app.core.heavy import heavy
 from app.core.paging import Page
+from app.core.visits import NOT_SHOWN
 from app.core.web import DatabaseSession
 from app.maps import columns, learned, service
 from app.maps.layout import LAYOUT_TYPE, METHOD, layout_bytes
@@ -191,11 +196,15 @@ def list_columns(campaign_id: UUID, session: DatabaseSession, account: SignedIn)
     campaign = get_campaign(session, account, campaign_id)
     return ColumnsOut(
         attributes=columns.attribute_names(session, campaign),
-        annotators=[
-            AnswersOf(annotator=position, n_answers=count)
-            for position, count in columns.busiest_annotators(session, campaign)
-        ],
+        annotators=[] if account.role == VISITOR else _busiest(session, campaign),
     )
+
+
+def _busiest(session: Session, campaign: Campaign) -> list[AnswersOf]:
+    return [
+        AnswersOf(annotator=position, n_answers=count)
+        for position, count in columns.busiest_annotators(session, campaign)
+    ]
 
 
 @api.get("/map/column")
@@ -210,6 +219,8 @@ def read_column(
     """Return for each image the value of an attribute, or the group that an annotator last put it
     into."""
     campaign = get_campaign(session, account, campaign_id)
+    if annotator is not None and account.role == VISITOR:
+        raise NotFound(NOT_SHOWN)
     if annotator is not None:
         column = columns.annotator_column(session, campaign, annotator)
     else:

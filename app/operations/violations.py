@@ -44,7 +44,7 @@ WORDS = ("inline", "eval", "wasm-eval", "self", "data", "blob", "about", "filesy
 OTHER = "other"
 # A path segment that is one of our names; every other may be an id or a token.
 NAME = re.compile(r"[a-z]{1,16}(-[a-z]{1,16}){0,2}")
-SECRET_PARTS = ("a", "sign-in", "media")
+SECRET_PARTS = ("a", "r", "sign-in", "media")
 HOST = re.compile(r"[a-z0-9.:\[\]-]{1,180}", re.ASCII)
 Violation = tuple[str, str, str]
 

@@ -155,7 +155,7 @@ class CrowdPlayer:
         key = simulated.answer_key(grid.lease_id)
         with transaction() as session:
             lease = held.locked_with_all(session, self._assignments[person], grid.lease_id)
-            # The answer of an earlier crowd of the same annotators, which was stopped meanwhile.
+            # An earlier crowd of the same annotators was stopped while it gave this answer.
             is_counted = lease.answer.state in FINISHED
             stored = submit_answer(session, lease, answer, key).answer
             # The campaign is locked before the job, as everywhere.

@@ -32,6 +32,7 @@ from app.recruitment.selected_checks import (
     problem_of,
     selected_people,
     waiting_work,
+    worked_assignment,
 )
 
 
@@ -150,7 +151,8 @@ def _pay(
             session, account, campaign.id, row.id, amount_cents, reason, request=request
         )
         return
-    assignment = person.assignments[0]
+    assignment = worked_assignment(person)
+    assert assignment is not None
     link = session.get_one(Recruitment, assignment.recruitment_id)
     text = decisions.checked_reason(link, amount_cents, reason)
     bonus = NewPayment("outside", decisions.by_hand(request), amount_cents, text)
@@ -201,7 +203,7 @@ def _require_at_most(effects: Sequence[Effect], most_cents: int) -> None:
     cents = sum(effect.cents for effect in effects)
     if cents > most_cents:
         raise Conflict(
-            "This costs more than you were shown, because something has changed. Nobody was paid. "
+            "This costs more than you were shown, because something has changed, and was not paid. "
             "Look at the costs again.",
             code="costs_changed",
         )

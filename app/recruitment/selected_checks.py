@@ -19,6 +19,7 @@ from app.recruitment.accounts import require_payer
 from app.recruitment.channels.registry import get_channel
 from app.recruitment.costs import bonus_fee, reward_fee, reward_of
 from app.recruitment.models import Posting, Recruitment, Submission
+from app.recruitment.people import person_of
 
 Action = Literal["approve", "message", "bonus"]
 NOT_RECRUITED = "They were not recruited through a link or platform of this campaign."
@@ -163,6 +164,9 @@ def delivery_to(session: Session, account: Account, person: Selected) -> Effect:
     channel = get_channel(session.get_one(Recruitment, row.recruitment_id).channel)
     if not channel.messages:
         return Effect(person.position, f"{channel.title} has no messages.")
+    recruitment = session.get_one(Recruitment, row.recruitment_id)
+    if not person_of(session, recruitment, row.person_hash):
+        return Effect(person.position, "Their platform ID was deleted.")
     return _paid_by(session, account, person, row)
 
 
@@ -172,6 +176,11 @@ def payable_work(person: Selected) -> Submission | str:
         (row for row in person.submissions if row.state not in _NO_BONUS),
         _NO_BONUS.get(person.submissions[0].state, ""),
     )
+
+
+def worked_assignment(person: Selected) -> Assignment | None:
+    """Return the newest assignment with answers: the next one may have just begun."""
+    return next((each for each in person.assignments if each.n_answered), None)
 
 
 def bonus_of(session: Session, account: Account, person: Selected, amount_cents: int) -> Effect:
@@ -191,7 +200,7 @@ def bonus_of(session: Session, account: Account, person: Selected, amount_cents:
     link = session.get_one(Recruitment, person.assignments[0].recruitment_id)
     if link.channel != LINK:
         return Effect(person.position, _why_no_submission(session, person, ""))
-    if not person.assignments[0].n_answered:
+    if worked_assignment(person) is None:
         return Effect(person.position, "They have not done any work yet.")
     return Effect(person.position, "", amount_cents, 0, link.currency, link.id)
 

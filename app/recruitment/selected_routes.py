@@ -5,7 +5,7 @@ from typing import Annotated
 from uuid import UUID
 
 from pydantic import BaseModel, Field
-from sqlalchemy import String, cast, select
+from sqlalchemy import Uuid, cast, select
 
 from app.accounts.api import api_router
 from app.accounts.models import Account
@@ -175,8 +175,8 @@ def list_messages(
     query = (
         select(ChannelCall, Annotator.position, Account.email)
         .join(Recruitment, ChannelCall.recruitment_id == Recruitment.id)
-        .outerjoin(Annotator, cast(Annotator.id, String) == arguments["annotator"].astext)
-        .outerjoin(Account, cast(Account.id, String) == arguments["sender"].astext)
+        .outerjoin(Annotator, Annotator.id == cast(arguments["annotator"].astext, Uuid))
+        .outerjoin(Account, Account.id == cast(arguments["sender"].astext, Uuid))
         .where(Recruitment.campaign_id == campaign.id, ChannelCall.action == "message")
     )
     rows = paging.rows(session, query, ChannelCall.id, newest_first=True)

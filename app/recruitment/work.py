@@ -38,6 +38,7 @@ from app.recruitment.settling import owe_bonuses
 
 logger = logging.getLogger(__name__)
 BACKOFF = Backoff((1, 2, 5, 15, 60, 300, 900, 1_800, 3_600), spread=1.3)
+MOST_MESSAGE_TRIES = 10
 WRONG_KEYS_SECONDS = 60.0
 # Seconds to wait after an error that nobody expected, because somebody may have to fix it.
 LEAST_PUT_OFF = 60.0
@@ -190,14 +191,18 @@ def _due_calls(busy: Collection[UUID]) -> Select[UUID]:
         .where(
             _subject(earlier) == _subject(ChannelCall),
             earlier.state.in_(map(as_literal, UNFINISHED)),
-            # Excluding former people may take long, and nothing depends on it.
+            # Excluding former people may take long, a message may never be taken, and nothing
+            # depends on them.
             earlier.action != as_literal("exclude"),
+            earlier.action != as_literal("message"),
         )
         .order_by(earlier.id)
         .limit(1)
     )
     is_first = func.coalesce(earliest.scalar_subquery(), ChannelCall.id) >= ChannelCall.id
-    return due_rows(ChannelCall, busy, is_first)
+    due = due_rows(ChannelCall, busy, is_first)
+    # Thousands of messages do not delay that a recruitment is stopped.
+    return due.order_by(None).order_by(ChannelCall.action == "message", ChannelCall.due_at)
 
 
 def _subject(call: type[ChannelCall]) -> ColumnElement[UUID]:
@@ -246,11 +251,16 @@ def _record_call(
     call.history = with_entry(call.history, attempt.number, error)
     if not isinstance(reply, ChannelError):
         calls.finish(session, call, reply)
-    elif isinstance(reply, ChannelRefused):
+    elif isinstance(reply, ChannelRefused) or _is_given_up(call, attempt):
         calls.fail(session, call, redacted_message(reply))
     else:
         call.state, call.why = "due", redacted_message(reply)
         call.due_at = datetime.now(UTC) + timedelta(seconds=BACKOFF.seconds(attempt.number))
+
+
+def _is_given_up(call: ChannelCall, attempt: CallAttempt) -> bool:
+    """Tell whether a message was tried often enough. A late one would surprise its reader."""
+    return call.action == "message" and attempt.number >= MOST_MESSAGE_TRIES
 
 
 CALLS = DueWork(

@@ -63,7 +63,7 @@ def merge_attributes(
     largest part. Otherwise it has clusters in the columns of all its parts.
 
     Raises NotFound for an unknown number, InvalidInput for fewer than two different attributes or
-    a long name, Conflict if somebody else changes the attributes meanwhile, Busy.
+    a long name, Conflict if somebody else changes the attributes at the same time, Busy.
     """
     short = short_name(name)
     wanted = sorted(set(numbers))

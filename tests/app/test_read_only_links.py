@@ -17,11 +17,13 @@ from sqlalchemy import func, select, text, update
 from app.accounts.models import Account
 from app.annotation.models import Remark
 from app.campaigns.models import Campaign, ReadOnlyLink
+from app.campaigns.read_only import cookie_of_visit, withdraw_link
+from app.campaigns.read_only import visitor as visitor_of
 from app.core.database import Base, transaction
 from app.core.row_security import scope_to_account
 from app.core.security import hash_token, sign
 from app.core.settings import get_settings
-from app.core.visits import ALLOWED, SECTIONS
+from app.core.visits import ALLOWED, SECTIONS, Visit
 from app.main import app
 from app.recruitment.models import Payment
 from app.results.live import progress_json
@@ -210,6 +212,74 @@ def test_it_shows_no_figures_about_single_people_and_no_money(
     assert theirs["models"] == mine["models"] != []
     assert theirs["monitor"]["alerts"] == []
     assert theirs["monitor"]["spent_cents"] == theirs["monitor"]["projected_cents"] == 0
+
+
+def test_the_map_is_not_coloured_by_what_one_person_did(
+    client: TestClient, visitor: TestClient, ada: Somebody
+) -> None:
+    root = entered(visitor, a_link(client, ada))
+    own = f"/api/v1/campaigns/{ada.campaign.id}/map"
+    annotators = client.get(f"{own}/columns").json()["annotators"]
+    assert annotators
+    shown = visitor.get(f"{root}{own}/columns").json()
+    assert shown["annotators"] == []
+    assert shown["attributes"]
+    number = annotators[0]["annotator"]
+    assert client.get(f"{own}/column?annotator={number}").status_code == 200
+    refused = visitor.get(f"{root}{own}/column?annotator={number}")
+    assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+
+
+def test_no_allowed_reply_has_rows_about_annotators(
+    client: TestClient, visitor: TestClient, ada: Somebody
+) -> None:
+    root = entered(visitor, a_link(client, ada))
+    read = []
+    for path in sorted(path for path in ALLOWED if path.startswith("/api/")):
+        reply = visitor.get(root + filled(path, ada.ids))
+        if reply.headers["content-type"].startswith("application/json") and reply.is_success:
+            read.append(path)
+            assert "annotator" not in fields_of(reply.json()), path
+    assert len(read) > 10
+
+
+def fields_of(value: Any) -> set[str]:
+    """The names of all fields of a JSON value, at any depth."""
+    if isinstance(value, list):
+        return set[str]().union(*map(fields_of, value))
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*map(fields_of, value.values()))
+
+
+def test_a_cookie_with_anything_in_it_is_none(
+    client: TestClient, visitor: TestClient, ada: Somebody
+) -> None:
+    root = entered(visitor, a_link(client, ada))
+    address = f"{root}/api/v1/campaigns/{ada.campaign.id}/models/1/map"
+    assert visitor.get(address).status_code == 200
+    visitor.cookies.clear()
+    crafted = {"cookie": 'likewise-view="a\\015\\012X: y\\073 likewise=z"'}
+    assert visitor.get(address, headers=crafted).status_code == 403
+
+
+def test_a_slow_visit_holds_up_no_withdrawal(
+    client: TestClient, visitor: TestClient, ada: Somebody
+) -> None:
+    link = a_link(client, ada)
+    with transaction() as session:
+        visit = Visit(
+            UUID(link["id"]), "", cookie_of_visit(session.get_one(ReadOnlyLink, link["id"]))
+        )
+        visitor_of(session, visit)
+        # The visit goes on while its owner ends it.
+        with transaction() as other:
+            other.execute(text("SET LOCAL lock_timeout = '2s'"))
+            withdraw_link(other, ada.account, ada.campaign, UUID(link["id"]))
+    with transaction() as session:
+        ended = session.get_one(ReadOnlyLink, link["id"])
+        assert (ended.withdrawn_at is None, ended.note) == (False, "")
+        assert ended.last_used_at is not None
 
 
 def test_the_database_shows_visitors_no_people(ada: Somebody, client: TestClient) -> None:

@@ -17,6 +17,7 @@ from app.core.redaction import redacted
         "cannot connect to postgresql+psycopg://ada:SECRET@db:5432/likewise",
         "smtp://mail%40example.org:SECRET@mail.example.org:587",
         "POST /sign-in/SECRETsecretsecret",
+        "GET /r/SECRETsecretsecret",
         "see https://likewise.example.org/a/SECRETsecretsecret",
         "/a/mturk/SECRETsecretsecret?workerId=A1",
         "GET https://x.example.org/page?next=SECRET&more=SECRET HTTP/1.1",

@@ -121,8 +121,11 @@ def answered(page: Page, campaign: Campaign) -> None:
     crowd.get_by_label("colour").check()
     crowd.get_by_role("button", name=f"All {BUDGET} answers").click()
     crowd.get_by_role("button", name="Start the simulated crowd").click()
-    expect(crowd.get_by_test_id("crowd-message")).to_contain_text("It gave all its answers.")
-    wait_until("the campaign to finish", lambda: is_finished(campaign), 120)
+    # Between rounds, it waits for the model.
+    wait_until("the campaign to finish", lambda: is_finished(campaign), 300)
+    expect(crowd.get_by_test_id("crowd-message")).to_contain_text(
+        "It gave all its answers.", timeout=SLOW
+    )
     expect(page.get_by_test_id("state")).to_have_text("finished", timeout=SLOW)
     expect(page.get_by_test_id("answers")).to_contain_text(f"{BUDGET} of {BUDGET}")
 

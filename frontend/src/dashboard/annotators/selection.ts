@@ -4,8 +4,8 @@ import { amount } from '../../lib/format';
 import type { Work } from './work';
 
 export type SelectedAction = 'approve' | 'message' | 'bonus';
-/** As many as a request may act on. */
-export const MOST_AT_ONCE = 200;
+/** As many as a request acts on: answers wait for it. */
+export const MOST_AT_ONCE = 50;
 
 export const FILTERS = [
   ['', 'Everyone'],
