@@ -322,7 +322,7 @@ def test_one_overall_similarity_is_shown_as_clusters_and_says_so(
     page.goto(f"{root}/annotators")
     heatmap = page.get_by_role("group", name="Preference heatmap")
     expect(heatmap.get_by_role("cell", name="90 %")).to_have_count(1)
-    page.get_by_label("Show").select_option("what they used")
+    page.get_by_role("combobox", name="Show").select_option("what they used")
     used = heatmap.get_by_role("cell", name="80 %")
     expect(used).to_have_attribute("title", re.compile("used 80 % ± 5 %, preferred 90 %$"))
     work = page.get_by_role("group", name="Annotators' work")
