@@ -171,7 +171,7 @@ def answer_through_kills(system: System, campaign: Campaign) -> list[Persistent]
             system.kill(name)
             system.start(name)
         for thread in threads:
-            # Three processes start again meanwhile, on a machine that may be busy.
+            # Three processes start again during that, on a machine that may be busy.
             thread.join(240)
             assert not thread.is_alive()
     return crowd

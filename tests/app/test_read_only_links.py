@@ -235,7 +235,9 @@ def test_no_allowed_reply_has_rows_about_annotators(
 ) -> None:
     root = entered(visitor, a_link(client, ada))
     read = []
-    for path in sorted(path for path in ALLOWED if path.startswith("/api/")):
+    # Events go on for ever; they are the progress (test_progress_is_followed_live…).
+    ended = {path for path in ALLOWED if path.startswith("/api/") and not path.endswith("/events")}
+    for path in sorted(ended):
         reply = visitor.get(root + filled(path, ada.ids))
         if reply.headers["content-type"].startswith("application/json") and reply.is_success:
             read.append(path)
