@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 
 import numpy as np
+from scipy.stats import betabinom, norm, rankdata
 
-from learning.arrays import FloatArray, IntArray, check_count
+from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.groupings import Groupings
 from learning.neighbors import nearest_neighbors
 
@@ -24,6 +25,12 @@ from learning.neighbors import nearest_neighbors
 Fit = Callable[[Groupings], FloatArray]
 # Chance is at most about a tenth.
 _IMAGES_PER_NEIGHBOR, _MOST_NEIGHBORS = 10, 10
+# Standard deviation of the error of the Spearman-Brown formula between kinds of crowds.
+_BIAS = 0.03
+# An AUC so many standard errors above 0.5 is no chance.
+_ERRORS = 3.0
+# Grids that tell whether one half predicts the other.
+_MOST_GRIDS = 2_000
 
 
 def neighbors_compared(n_images: int) -> int:
@@ -36,15 +43,22 @@ def neighbors_compared(n_images: int) -> int:
 class SplitHalf:
     """Neighbours of models of two halves of the answers.
 
-    shared: (R, N) share of each image's k nearest neighbours that the two models of split r have in
-        common, for the images that both halves show.
+    shared: (R, n) share of each image's k nearest neighbours that the two models of split r have in
+        common.
     n_neighbors: k.
     n_answers: number of answers in both halves together.
+    images: (n,) the images that are compared: those that both halves of every split show.
+    auc: (R, 2) how well distances in the model of each half tell pairs that answers of the other
+        half group together from those that they do not, within grids; 0.5 is chance.
+    auc_error: standard error of its mean, with grids as units.
     """
 
     shared: FloatArray
     n_neighbors: int
     n_answers: int
+    images: IntArray
+    auc: FloatArray
+    auc_error: float
 
     @property
     def chance(self) -> float:
@@ -103,10 +117,59 @@ class SplitHalf:
             return float(self.n_answers)
         return self.n_answers / 2 * wanted * (1 - half) / (half * (1 - wanted))
 
-    def settled_by_image(self) -> FloatArray:
-        """Return (N,) the share of each image's neighbours that would be the same."""
-        half = np.clip((self.shared.mean(axis=0) - self.chance) / (1 - self.chance), 0, 1)
-        return np.asarray(self._with_chance(2 * half / (1 + half)), np.float64)
+    def settled_interval(self, level: float = 0.8) -> tuple[float, float]:
+        """Return an interval for the share of the neighbours that a model of as many other answers
+        has in common with one of these. It allows for the error of the Spearman-Brown formula."""
+        width = float(norm.ppf((1 + level) / 2)) * hypot(self.settled_error, _BIAS)
+        return max(0.0, self.settled - width), min(1.0, self.settled + width)
+
+    def is_settled(self, target: float, level: float = 0.9) -> bool:
+        """Tell whether at least this share of the neighbours is settled, with this probability, and
+        each half of the answers predicts the other. Models of noise may agree too, because both
+        halves know the same features."""
+        low = self.settled - float(norm.ppf(level)) * hypot(self.settled_error, _BIAS)
+        return self.predicts and low >= target
+
+    @property
+    def predicts(self) -> bool:
+        """Whether each half of the answers predicts the other better than chance."""
+        return predicts(float(self.auc.mean()), self.auc_error)
+
+    def kept_by_image(self, level: float = 0.8) -> FloatArray:
+        """Return (n, 3) how many of each image's k neighbours a model of as many other answers has
+        in common: the expected number, and an interval for it.
+
+        A number in a few splits says little of one image: the numbers of all images are the prior
+        (beta-binomial, by moments), and the interval is predictive.
+        """
+        draws = self.n_neighbors * len(self.shared)
+        share = self.shared.mean(axis=0)
+        mean = float(np.clip(share.mean(), 1e-3, 1 - 1e-3))
+        noise = mean * (1 - mean) / draws
+        between = max(float(share.var()) - noise, 1e-3 * mean * (1 - mean))
+        prior = mean * (1 - mean) / between - 1
+        half = (prior * mean + draws * share) / (prior + draws)
+        beyond = np.clip((half - self.chance) / (1 - self.chance), 0, 1)
+        settled = self._with_chance_all(2 * beyond / (1 + beyond))
+        settled = np.clip(settled, 1e-3, 1 - 1e-3)
+        known = prior + draws
+        ends = [
+            betabinom.ppf(end, self.n_neighbors, settled * known, (1 - settled) * known)
+            for end in ((1 - level) / 2, (1 + level) / 2)
+        ]
+        return np.stack([self.n_neighbors * settled, *ends], axis=1)
+
+    def combined(self, other: SplitHalf) -> SplitHalf:
+        """Return both together: other splits of the same answers."""
+        images, here, there = np.intersect1d(self.images, other.images, return_indices=True)
+        return SplitHalf(
+            np.concatenate([self.shared[:, here], other.shared[:, there]]),
+            self.n_neighbors,
+            self.n_answers,
+            images,
+            np.concatenate([self.auc, other.auc]),
+            max(self.auc_error, other.auc_error),
+        )
 
     def _half(self) -> float:
         """Reliability of a model of half the answers."""
@@ -115,6 +178,14 @@ class SplitHalf:
 
     def _with_chance(self, reliability: float) -> float:
         return self.chance + (1 - self.chance) * reliability
+
+    def _with_chance_all(self, reliability: FloatArray) -> FloatArray:
+        return np.asarray(self.chance + (1 - self.chance) * reliability, np.float64)
+
+
+def predicts(auc: float, error: float) -> bool:
+    """Tell whether this AUC of `SplitHalf` is better than chance, beyond doubt."""
+    return auc - _ERRORS * error > 0.5
 
 
 def split_half(
@@ -136,11 +207,41 @@ def split_half(
     if seen.sum() < 3:
         return None
     k, rng = neighbors_compared(int(seen.sum())), np.random.default_rng(random_state)
-    shared = [
-        _shared(*(_neighbors(fit(answers.subset(rows))[seen], k, rng) for rows in pair))
-        for pair in halves
-    ]
-    return SplitHalf(np.array(shared), k, len(answers))
+    shared, auc = [], []
+    for pair in halves:
+        placed = [fit(answers.subset(rows)) for rows in pair]
+        shared.append(_shared(*(_neighbors(positions[seen], k, rng) for positions in placed)))
+        auc.append([
+            _auc_by_grid(positions, answers.subset(_some(rows, rng)), seen)
+            for positions, rows in zip(placed, reversed(pair), strict=True)
+        ])  # fmt: skip
+    means = [[float(grids.mean()) if len(grids) else 0.5 for grids in both] for both in auc]
+    errors = [float(grids.std() / sqrt(len(grids))) if len(grids) else 0.5
+              for both in auc for grids in both]  # fmt: skip
+    return SplitHalf(
+        np.array(shared), k, len(answers), np.flatnonzero(seen), np.array(means), max(errors)
+    )
+
+
+def _some(rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """At most `_MOST_GRIDS` of the rows."""
+    return rows if len(rows) <= _MOST_GRIDS else rng.choice(rows, _MOST_GRIDS, replace=False)
+
+
+def _auc_by_grid(positions: FloatArray, answers: Groupings, seen: BoolArray) -> FloatArray:
+    """(G',) of the grids with pairs together and apart: the probability that a pair together is
+    nearer than one apart, by positions (N, d) of the images that are seen (N,)."""
+    first, second = np.triu_indices(answers.grid_size, 1)
+    images = np.maximum(answers.images, 0)
+    is_seen = seen[images]
+    labels = np.where(is_seen[:, first] & is_seen[:, second], answers.pair_labels(), -1)
+    gaps = positions[images[:, first]] - positions[images[:, second]]
+    distance = np.where(labels >= 0, np.linalg.norm(gaps, axis=2), np.inf)
+    together, apart = ((labels == label).sum(axis=1) for label in (1, 0))
+    ranks = (rankdata(distance, axis=1) * (labels == 1)).sum(axis=1)
+    both = (together > 0) & (apart > 0)
+    above = ranks[both] - together[both] * (together[both] + 1) / 2
+    return np.asarray(1 - above / (together[both] * apart[both]), np.float64)
 
 
 def _neighbors(positions: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -167,3 +268,20 @@ def _is_shown(answers: Groupings) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def _shared(first: IntArray, second: IntArray) -> FloatArray:
     """(N,) share of the k neighbours (N, k) that are in both lists."""
     return np.asarray((first[:, :, None] == second[:, None, :]).any(axis=2).mean(axis=1))
+
+
+def answers_for(settled: float, now: float, n_answers: int, chance: float) -> float:
+    """Return the number of answers with which a share `settled` of the neighbours is predicted to
+    be settled, if with `n_answers` it is `now`, chance included: inf if nothing is learned, or for
+    everything.
+
+    Raises ValueError for a share that is not between chance and 1.
+    """
+    if not chance < settled <= 1:
+        raise ValueError(f"settled must be above chance ({chance:.2f}) and at most 1: {settled!r}")
+    wanted, known = ((share - chance) / (1 - chance) for share in (settled, now))
+    if known <= 0 or (wanted == 1 and known < 1):
+        return inf
+    if known >= 1:
+        return float(n_answers)
+    return n_answers * wanted * (1 - known) / (known * (1 - wanted))

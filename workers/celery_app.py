@@ -14,7 +14,7 @@ from app.core.logs import begin_log, log_the_uncaught
 from app.core.settings import get_settings
 from app.features.sets import FEATURES_TASK
 from app.jobs.queues import FILES, LEARNING, QUEUES
-from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, SIMULATE_TASK
+from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, SIMULATE_TASK, SPLIT_HALF_TASK
 
 celery = Celery("likewise", broker=get_settings().redis_url, include=["workers.tasks"])
 celery.conf.update(
@@ -32,6 +32,7 @@ celery.conf.update(
         DRY_RUN_TASK: {"queue": FILES},
         CHOOSE_TASK: {"queue": FILES},
         SIMULATE_TASK: {"queue": FILES},
+        SPLIT_HALF_TASK: {"queue": FILES},
         IMPORT_TASK: {"queue": FILES},
         FEATURES_TASK: {"queue": FILES},
         ALIGN_TASK: {"queue": FILES},

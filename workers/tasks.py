@@ -9,7 +9,13 @@ from app.collections.imports import IMPORT_TASK
 from app.core.database import transaction
 from app.features.computing import run_feature_set
 from app.features.sets import FEATURES_TASK
-from app.jobs.service import CHOOSE_TASK, DRY_RUN_TASK, LEARN_TASK, SIMULATE_TASK
+from app.jobs.service import (
+    CHOOSE_TASK,
+    DRY_RUN_TASK,
+    LEARN_TASK,
+    SIMULATE_TASK,
+    SPLIT_HALF_TASK,
+)
 from app.planning.crowd_play import run_crowd
 from workers.aligning import supervise_alignment
 from workers.celery_app import celery
@@ -31,6 +37,12 @@ def dry_run(job_id: str) -> None:
 @celery.task(name=CHOOSE_TASK)  # type: ignore[untyped-decorator]
 def choose_images(job_id: str) -> None:
     """Choose the images that a campaign asks about, if the job is still available."""
+    supervise_job(UUID(job_id))
+
+
+@celery.task(name=SPLIT_HALF_TASK)  # type: ignore[untyped-decorator]
+def compare_halves(job_id: str) -> None:
+    """Compare models of two halves of a campaign's answers, if the job is still available."""
     supervise_job(UUID(job_id))
 
 

@@ -14,12 +14,18 @@ from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease, NoRoom
 from app.core.outages import through_outages
 from app.jobs.models import Job
-from app.jobs.service import CHOOSE, DRY_RUN, LEARN, fail_job
+from app.jobs.service import CHOOSE, DRY_RUN, LEARN, SPLIT_HALF, fail_job
 from app.planning.play import run_dry_run
 from app.results.learn import run_learning_job
+from app.results.split_half import run_split_half
 
 # The work for each kind of job.
-RUNNERS = {LEARN: run_learning_job, DRY_RUN: run_dry_run, CHOOSE: run_choosing}
+RUNNERS = {
+    LEARN: run_learning_job,
+    DRY_RUN: run_dry_run,
+    CHOOSE: run_choosing,
+    SPLIT_HALF: run_split_half,
+}
 logger = logging.getLogger(__name__)
 
 

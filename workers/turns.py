@@ -29,11 +29,13 @@ from app.jobs.service import (
     LEARN_TASK,
     SIMULATE,
     SIMULATE_TASK,
+    SPLIT_HALF,
+    SPLIT_HALF_TASK,
 )
 
 # Per account; `likewise up` has two workers for these.
 DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = FEATURE_SETS_AT_ONCE = 1
-ALIGNMENTS_AT_ONCE = CHOICES_AT_ONCE = CROWDS_AT_ONCE = 1
+ALIGNMENTS_AT_ONCE = CHOICES_AT_ONCE = CROWDS_AT_ONCE = SPLIT_HALVES_AT_ONCE = 1
 ACTIVE = ("queued", "running")
 
 
@@ -81,6 +83,7 @@ def _active_work() -> CTE:
         (Job.kind == DRY_RUN, DRY_RUN_TASK),
         (Job.kind == CHOOSE, CHOOSE_TASK),
         (Job.kind == SIMULATE, SIMULATE_TASK),
+        (Job.kind == SPLIT_HALF, SPLIT_HALF_TASK),
         else_=LEARN_TASK,
     )
     jobs = (
@@ -142,5 +145,6 @@ def _at_once(task: Any) -> Any:
         (task == ALIGN_TASK, ALIGNMENTS_AT_ONCE),
         (task == CHOOSE_TASK, CHOICES_AT_ONCE),
         (task == SIMULATE_TASK, CROWDS_AT_ONCE),
+        (task == SPLIT_HALF_TASK, SPLIT_HALVES_AT_ONCE),
         else_=IMPORTS_AT_ONCE,
     )

@@ -49,6 +49,7 @@ ALLOWED = frozenset({
     f"{_MODEL}/map/attributes",
     f"{_MODEL}/map/attributes/{{index}}",
     f"{_MODEL}/map/labels",
+    f"{_MODEL}/map/settled",
     f"{_MODEL}/neighbours",
     f"{_MODEL}/insight",
     f"{_MODEL}/axes",

@@ -19,14 +19,18 @@ LEARN_TASK = "likewise.learn"
 DRY_RUN_TASK = "likewise.dry_run"
 CHOOSE_TASK = "likewise.choose"
 SIMULATE_TASK = "likewise.simulate"
+SPLIT_HALF_TASK = "likewise.split_half"
 # CHOOSE: the images that a campaign asks about are chosen. SIMULATE: a simulated crowd answers.
+# SPLIT_HALF: models of two halves of the answers are compared.
 LEARN, DRY_RUN, CHOOSE, SIMULATE = "learn", "dry_run", "choose", "simulate"
+SPLIT_HALF = "split_half"
 # The Celery task for each kind of job.
 TASKS = {
     LEARN: LEARN_TASK,
     DRY_RUN: DRY_RUN_TASK,
     CHOOSE: CHOOSE_TASK,
     SIMULATE: SIMULATE_TASK,
+    SPLIT_HALF: SPLIT_HALF_TASK,
 }
 
 
@@ -39,6 +43,8 @@ def request_job(
     more answers have arrived by then, or in any case if `again` (the answers themselves have
     changed).
     """
+    if again and kind != SPLIT_HALF:
+        _repeat_split_half(session, campaign_id)
     job = active_job(session, campaign_id, kind, lock=True)
     if job is None:
         return _new_job(session, campaign_id, watermark, kind)
@@ -48,6 +54,13 @@ def request_job(
         job.rerun_wanted = True
         job.rerun_anew = job.rerun_anew or again
     return job
+
+
+def _repeat_split_half(session: Session, campaign_id: UUID) -> None:
+    """What a running comparison of halves says is of answers that have changed."""
+    job = active_job(session, campaign_id, SPLIT_HALF, lock=True)
+    if job is not None and job.state == "running":
+        job.rerun_anew = True
 
 
 def _new_job(session: Session, campaign_id: UUID, watermark: int, kind: str) -> Job:

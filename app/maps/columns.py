@@ -15,6 +15,8 @@ from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
 from app.core.errors import NotFound
 from app.kinds import kind_of
+from app.results.models import Model
+from app.results.settled import read_kept
 from app.strategies.class_labels import ClassLabels
 from app.strategies.labels import Labels
 from learning.class_ballots import masks_of
@@ -54,6 +56,19 @@ def attribute_column(session: Session, campaign: Campaign, name: str) -> Column:
     }
     if not by_position:
         raise NotFound(f"No image of this campaign has the attribute {name!r}.")
+    return _column(campaign.n_images, by_position)
+
+
+def settled_column(campaign: Campaign, model: Model) -> Column:
+    """Return the percentage of each image's nearest neighbours that would stay with as many other
+    answers. Raises NotFound if it is not measured."""
+    kept = read_kept(campaign, model)
+    if kept is None or model.settled is None:
+        raise NotFound(f"How settled neighbours are is not measured for model {model.version}.")
+    shares = 100 * kept.expected / model.settled["n_neighbors"]
+    by_position = {
+        position: f"{share:.0f}" for position, share in enumerate(shares) if not np.isnan(share)
+    }
     return _column(campaign.n_images, by_position)
 
 

@@ -269,6 +269,19 @@ def read_learned_attribute(
     return ColumnOut(values=column.values, codes=column.codes)
 
 
+@api.get("/models/{version}/map/settled")
+@heavy
+def read_settled_column(
+    campaign_id: UUID, version: Version, session: DatabaseSession, account: SignedIn
+) -> ColumnOut:
+    """Return for each image how many per cent of its nearest neighbours would stay with as many
+    other answers. Images that half of the answers do not show have no value. 404 if it is not
+    measured for this model."""
+    campaign = get_campaign(session, account, campaign_id)
+    column = columns.settled_column(campaign, get_model(session, campaign, version))
+    return ColumnOut(values=column.values, codes=column.codes)
+
+
 @api.get("/models/{version}/map/labels")
 @heavy
 def read_label_column(

@@ -28,12 +28,15 @@ from app.results.insight import full_insight
 from app.results.models import Model
 from app.results.questionnaires import QuestionnaireColumns
 from app.results.service import read_map
+from app.results.settled import Kept, read_kept
 from app.results.uncertainties import read_uncertainty
 from learning.neighbors import nearest_neighbors
 
 MOST_DISSIMILARITIES = 5_000
 NEIGHBOURS = 10
 EMBEDDING_COLUMNS = ["image", "filename"]
+# Of the nearest neighbours, those that would stay with as many other answers.
+KEPT_COLUMNS = ["kept", "kept_low", "kept_high", "kept_of"]
 NEIGHBOUR_COLUMNS = ["image", "rank", "neighbour", "distance", "distance_deviation"]
 ATTRIBUTE_COLUMNS = [
     "attribute",
@@ -62,7 +65,8 @@ ANNOTATOR_COLUMNS = [
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
     """Return one line per image: position, file name, and its coordinates; then whether features
-    alone place it, and the coordinates' standard deviations, empty if the model does not tell.
+    alone place it, and the coordinates' standard deviations, empty if the model does not tell; then
+    how many of its nearest neighbours would stay with as many other answers, empty if not measured.
 
     Dimensions that are 0 for all images are left out; the others keep their numbers, which
     attributes.csv names."""
@@ -70,20 +74,30 @@ def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterato
     axes = np.flatnonzero(_used(rows)).tolist()
     uncertainty = read_uncertainty(campaign, model)
     names = [*(f"x{axis}" for axis in axes), "by_features", *(f"deviation{axis}" for axis in axes)]
-    yield csv_line([*EMBEDDING_COLUMNS, *names])
+    kept = read_kept(campaign, model)
+    yield csv_line([*EMBEDDING_COLUMNS, *names, *KEPT_COLUMNS])
     for row, (image, place) in enumerate(rows):
         certainty: list[Any] = [""] * (len(axes) + 1)
         if uncertainty is not None:
             certainty = [bool(uncertainty.by_features[row])]
             certainty += [float(uncertainty.deviation[row, axis]) for axis in axes]
         coordinates = [float(place.vector[axis]) for axis in axes]
-        yield csv_line([image.position, neutral(image.filename), *coordinates, *certainty])
+        named = [image.position, neutral(image.filename)]
+        yield csv_line([*named, *coordinates, *certainty, *_kept(kept, model, row)])
+
+
+def _kept(kept: Kept | None, model: Model, row: int) -> list[Any]:
+    if kept is None or model.settled is None or np.isnan(kept.expected[row]):
+        return [""] * len(KEPT_COLUMNS)
+    numbers = (column[row] for column in (kept.expected, kept.low, kept.high))
+    return [*(f"{number:.2f}" for number in numbers), model.settled["n_neighbors"]]
 
 
 def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     """Return `embedding` (N, d) float32, `filenames` (N,), and `sha256` (N,), in order of
-    position; `deviation` (N, d) and `by_features` (N,), if the model tells; and `used` (d,): False
-    for dimensions that are 0 for all images."""
+    position; `deviation` (N, d) and `by_features` (N,), if the model tells; `kept`, `kept_low` and
+    `kept_high` (N,) of the `kept_of` nearest neighbours, if measured, NaN for images that are not;
+    and `used` (d,): False for dimensions that are 0 for all images."""
     rows = read_map(session, campaign, model)
     buffer = io.BytesIO()
     uncertainty = read_uncertainty(campaign, model)
@@ -93,6 +107,11 @@ def embedding_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
             "deviation": uncertainty.deviation[: len(rows)],
             "by_features": uncertainty.by_features[: len(rows)],
         }
+    kept = read_kept(campaign, model)
+    if kept is not None and model.settled is not None:
+        numbers = (column[: len(rows)] for column in (kept.expected, kept.low, kept.high))
+        certainty |= dict(zip(KEPT_COLUMNS, numbers, strict=False))
+        certainty[KEPT_COLUMNS[-1]] = np.int64(model.settled["n_neighbors"])
     np.savez_compressed(
         buffer,
         embedding=np.array([place.vector for _, place in rows], dtype=np.float32),
@@ -126,6 +145,12 @@ def embedding_parquet(session: Session, campaign: Campaign, model: Model) -> byt
         deviation = uncertainty.deviation[: len(rows)].tolist()
         columns["deviation"] = pa.array(deviation, pa.list_(pa.float32()))
         columns["by_features"] = pa.array(uncertainty.by_features[: len(rows)].tolist(), pa.bool_())
+    kept = read_kept(campaign, model)
+    if kept is not None and model.settled is not None:
+        numbers = zip(KEPT_COLUMNS, (kept.expected, kept.low, kept.high), strict=False)
+        columns |= {name: pa.array(all_[: len(rows)], from_pandas=True) for name, all_ in numbers}
+        of = model.settled["n_neighbors"]
+        columns[KEPT_COLUMNS[-1]] = pa.array([of] * len(rows), pa.int32())
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, compression="zstd")
     return buffer.getvalue()

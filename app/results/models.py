@@ -8,10 +8,12 @@ from sqlalchemy import (
     ARRAY,
     REAL,
     CheckConstraint,
+    ColumnElement,
     ForeignKey,
     SmallInteger,
     String,
     UniqueConstraint,
+    func,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
@@ -39,6 +41,15 @@ class Model(Identified, Base):
     insight: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     # What the next fit needs to know about this one.
     notes: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    # What models of two halves of the answers have in common (app/results/settled.py); null until
+    # it is measured.
+    settled: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+
+
+def why_enough() -> ColumnElement[str | None]:
+    """Select why the campaign may end with a model, by what it learned or by how settled its
+    neighbours are; null if it may not."""
+    return func.coalesce(Model.settled["enough"].astext, Model.insight["enough"].astext)
 
 
 class EmbeddedImage(Base):

@@ -20,6 +20,7 @@ from app.kinds import kind_of
 from app.recruitment.costs import costs_of, effort_for
 from app.recruitment.report import spending_of
 from app.results.models import Model
+from app.results.settled import end_of
 
 Unit = Literal["minute", "hour", "day"]
 # Maximum number of bars in the chart; a longer campaign has wider ones.
@@ -284,8 +285,15 @@ def _of_the_end(session: Session, campaign: Campaign) -> list[Alert]:
     left = campaign.budget - campaign.n_answers
     if campaign.state != "finished" or left <= 0:
         return []
-    query = select(Model.insight["enough"].astext).where(Model.campaign_id == campaign.id)
-    enough = session.scalar(query.order_by(Model.version.desc()).limit(1))
+    of_campaign = Model.campaign_id == campaign.id
+    by_model = select(Model.insight["enough"].astext).where(of_campaign)
+    # Answers that arrived at the end may have led to another model since.
+    by_halves = select(Model.settled["enough"].astext).where(
+        of_campaign, Model.settled["ended_at"].astext == end_of(campaign)
+    )
+    enough = session.scalar(by_halves) or session.scalar(
+        by_model.order_by(Model.version.desc()).limit(1)
+    )
     if not enough:
         return []
     text = (

@@ -20,12 +20,18 @@ from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import Batch, end_campaign, open_next, schedule_round
 from app.core.database import advisory_lock
 from app.core.events import campaign_changed
-from app.jobs.service import complete_job, request_job, require_held
+from app.jobs.service import SPLIT_HALF, complete_job, request_job, require_held
 from app.results.attribute_names import carry_names
 from app.results.carried import NewClustering
+from app.results.ending import end_when_enough
 from app.results.merged_attributes import carry_merges
 from app.results.models import Clustering, EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
+from app.strategies import get_strategy
+from app.strategies.settling import settling
+
+# Halves of fewer answers say little.
+FEWEST_ANSWERS = 40
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,10 @@ def publish_model(
     is_outdated = complete_job(
         session, job_id, epoch, n_learned=trained.n_answers, n_answers=campaign.n_finished
     )
-    _move_on(session, campaign, model.version, trained, is_outdated)
+    closes_round = _mark_rounds(session, campaign, model.version, trained)
+    _move_on(session, campaign, trained, is_outdated)
+    if closes_round or campaign.state == "finished":
+        _ask_how_settled(session, campaign, trained.n_answers)
     campaign_changed(session, campaign.id)
     return model
 
@@ -146,14 +155,17 @@ def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> 
     return trained.enough and trained.n_full > 0 and is_current and not is_outdated
 
 
-def _move_on(
-    session: Session, campaign: Campaign, version: int, trained: TrainedModel, is_outdated: bool
-) -> None:
-    """Create the next rounds and open one, or finish the campaign after its last round, or when it
-    is good enough."""
+def _ask_how_settled(session: Session, campaign: Campaign, n_answers: int) -> None:
+    if n_answers >= FEWEST_ANSWERS and settling(get_strategy(campaign.strategy)) is not None:
+        request_job(session, campaign.id, n_answers, SPLIT_HALF)
+
+
+def _mark_rounds(session: Session, campaign: Campaign, version: int, trained: TrainedModel) -> bool:
+    """Note the model in rounds of which it is the first to know all answers. Returns whether there
+    are any."""
     if campaign.state == "finished":
-        return
-    session.execute(
+        return False
+    marked = session.scalars(
         update(Round)
         .where(
             Round.campaign_id == campaign.id,
@@ -162,21 +174,25 @@ def _move_on(
             Round.model_version.is_(None),
         )
         .values(model_version=version)
+        .returning(Round.id)
     )
+    return bool(marked.all())
+
+
+def _move_on(
+    session: Session, campaign: Campaign, trained: TrainedModel, is_outdated: bool
+) -> None:
+    """Create the next rounds and open one, or finish the campaign after its last round, or when it
+    is good enough."""
+    if campaign.state == "finished":
+        return
     if campaign.reopened_only or trained.n_full >= campaign.rounds:
         # Places that are asked again belong to rounds that were full.
         if not campaign.n_reopened:
             end_campaign(session, campaign)
         return
     if _is_enough(campaign, trained, is_outdated):
-        if campaign.n_reopened:
-            # Only the places that somebody has agreed to pay for again are asked before the end.
-            campaign.reopened_only = True
-            return
-        end_campaign(session, campaign)
-        if campaign.n_finished > trained.n_answers:
-            # Answers that arrived while the model was fitted were paid for, too.
-            request_job(session, campaign.id, campaign.n_answers)
+        end_when_enough(session, campaign, trained.n_answers)
         return
     # The round that is open comes last, because its grids stay locked until the end.
     for batch in reversed(trained.batches):

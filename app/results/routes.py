@@ -25,6 +25,7 @@ from app.results.insight_schemas import AttributeNameIn, FocusIn, InsightOut, Me
 from app.results.live import ProgressStream
 from app.results.models import Model
 from app.results.schemas import JobOut, MapOut, ModelOut, NeighboursOut, ProgressOut
+from app.results.settled import kept_of_image
 from app.results.uncertainties import distance_deviations
 from app.results.visitors import shown_progress, without_annotators
 
@@ -105,7 +106,8 @@ def nearest_neighbours(
     near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, image, near)
     deviations = distance_deviations(session, campaign, model, image, near)
-    return NeighboursOut.of(model, image, nearest, evidence, deviations)
+    kept = kept_of_image(campaign, model, image)
+    return NeighboursOut.of(model, image, nearest, evidence, deviations, kept)
 
 
 @api.get("/neighbours")
@@ -136,7 +138,8 @@ def find_neighbours(
     near = [neighbour.position for neighbour, _ in nearest]
     evidence = count_evidence(session, campaign, position, near)
     deviations = distance_deviations(session, campaign, model, position, near)
-    return NeighboursOut.of(model, position, nearest, evidence, deviations)
+    kept = kept_of_image(campaign, model, position)
+    return NeighboursOut.of(model, position, nearest, evidence, deviations, kept)
 
 
 @api.get("/models/{version}/insight")

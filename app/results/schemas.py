@@ -20,6 +20,7 @@ from app.results.models import EmbeddedImage, Model
 from app.results.monitor import Monitor
 from app.results.own_clusters import tells_clusters
 from app.results.service import Progress
+from app.results.settled import KeptOfImage, Needed, Settled
 from app.results.stopping import MORE
 
 
@@ -67,7 +68,8 @@ class JobOut(BaseModel):
 class ModelOut(BaseModel):
     """A model. `has_insight`: it describes attributes and annotators; `has_memberships`: it has its
     own clusters, with every image's membership; `has_labels`: it labels every image;
-    `no_agreement`: nothing it learned predicts held-out answers, so its positions mean nothing."""
+    `no_agreement`: nothing it learned predicts held-out answers, so its positions mean nothing;
+    `has_settled`: it is measured how many of each image's neighbours would stay."""
 
     version: int
     round: int
@@ -78,6 +80,7 @@ class ModelOut(BaseModel):
     has_memberships: bool
     has_labels: bool
     no_agreement: bool
+    has_settled: bool
 
     @classmethod
     def of(cls, model: Model) -> "ModelOut":
@@ -91,6 +94,7 @@ class ModelOut(BaseModel):
             has_memberships=tells_clusters(model),
             has_labels=tells_labels(model) or tells_class_labels(model),
             no_agreement=finds_no_agreement(model),
+            has_settled=model.settled is not None,
         )
 
 
@@ -106,6 +110,47 @@ class OutlookOut(BaseModel):
     agreement_error: float | None
     neighbours: float | None
     neighbours_error: float | None
+
+
+class NeededOut(BaseModel):
+    """More `answers` and their cost with fees in `cents`; null if no number of answers is
+    enough."""
+
+    answers: int | None
+    cents: int | None
+
+    @classmethod
+    def of(cls, needed: Needed) -> "NeededOut":
+        return cls(answers=needed.answers, cents=needed.cents)
+
+
+class SettledOut(BaseModel):
+    """How settled the nearest neighbours are, from models of two halves of the answers: the
+    `share` of the `n_neighbors` nearest that would be the same with as many other answers, between
+    `low` and `high` in 8 of 10 cases; `chance` is the share for a model that knows nothing.
+    `predicts`: each half predicts the other. `version`: the newest model for which it is measured,
+    from `n_answers` answers. `target`: share at which the campaign ends; `needed`, `needed_least`,
+    `needed_most`: until `aim` is settled, which is the target or 80 %."""
+
+    version: int
+    share: float
+    low: float
+    high: float
+    chance: float
+    n_neighbors: int
+    n_answers: int
+    predicts: bool
+    target: float | None
+    aim: float
+    needed: NeededOut
+    needed_least: NeededOut
+    needed_most: NeededOut
+
+    @classmethod
+    def of(cls, settled: Settled) -> "SettledOut":
+        needs = ("needed", "needed_least", "needed_most")
+        fields = {name: NeededOut.of(getattr(settled, name)) for name in needs}
+        return cls(**{**vars(settled), **fields})
 
 
 class BarOut(BaseModel):
@@ -195,6 +240,7 @@ class ProgressOut(BaseModel):
     models: list[ModelOut]
     monitor: MonitorOut
     outlook: OutlookOut
+    settled: SettledOut | None
     focus_images: list[int] | None
     new_images: int
     images: int
@@ -235,6 +281,7 @@ class ProgressOut(BaseModel):
             models=[ModelOut.of(model) for model in progress.models],
             monitor=MonitorOut.of(progress.monitor),
             outlook=OutlookOut(answers=MORE, **vars(progress.outlook)),
+            settled=None if progress.settled is None else SettledOut.of(progress.settled),
             new_images=progress.n_new_images,
             images=progress.n_images,
             asked_images=progress.n_asked,
@@ -301,11 +348,27 @@ class NeighbourOut(BaseModel):
     annotators: int
 
 
+class KeptOut(BaseModel):
+    """How many of an image's `of` nearest neighbours would stay with as many other answers:
+    `expected`, and between `low` and `high` in 8 of 10 cases."""
+
+    expected: float
+    low: float
+    high: float
+    of: int
+
+    @classmethod
+    def of_image(cls, kept: KeptOfImage) -> "KeptOut":
+        return cls(**vars(kept))
+
+
 class NeighboursOut(BaseModel):
-    """Neighbours, nearest first. Distances are Euclidean, in the model's embedding."""
+    """Neighbours, nearest first. Distances are Euclidean, in the model's embedding. `kept` is null
+    if it is not measured for this image and model."""
 
     version: int
     image: int
+    kept: KeptOut | None
     neighbours: list[NeighbourOut]
 
     @classmethod
@@ -316,10 +379,12 @@ class NeighboursOut(BaseModel):
         nearest: list[tuple[Image, float]],
         evidence: Mapping[int, Counts],
         deviations: Sequence[float | None],
+        kept: KeptOfImage | None,
     ) -> "NeighboursOut":
         return cls(
             version=model.version,
             image=image,
+            kept=None if kept is None else KeptOut.of_image(kept),
             neighbours=[
                 NeighbourOut(
                     image=near.position,

@@ -19,8 +19,9 @@ from app.features.reading import n_of
 from app.jobs.models import Job
 from app.jobs.service import latest_job
 from app.results.encoding import LookedAt, looked_at
-from app.results.models import EmbeddedImage, Model
+from app.results.models import EmbeddedImage, Model, why_enough
 from app.results.monitor import Monitor, read_monitor
+from app.results.settled import Settled, newest_settled
 from app.results.stopping import Known, Outlook, outlook
 
 
@@ -35,6 +36,7 @@ class Progress:
     live_leases: int
     monitor: Monitor
     outlook: Outlook
+    settled: Settled | None
     n_annotators: int
     simulated: SimulatedWork
     n_new_images: int
@@ -68,6 +70,7 @@ def read_progress(session: Session, campaign: Campaign) -> Progress:
         outlook=outlook(
             [Known(model.n_answers, model.metrics) for model in last_of_round.values()]
         ),
+        settled=newest_settled(session, campaign, models),
         n_images=n_of(session, campaign),
         n_asked=n_asked(session, campaign),
         n_asked_again=n_asked_again(session, campaign),
@@ -116,7 +119,7 @@ def read_map(
 def reason_to_end(session: Session, campaign: Campaign) -> str | None:
     """Return why the newest model meets the targets of the current settings, or None if it does
     not."""
-    query = select(Model.insight["enough"].astext, Model.settings)
+    query = select(why_enough(), Model.settings)
     newest = query.where(Model.campaign_id == campaign.id).order_by(Model.version.desc()).limit(1)
     row = session.execute(newest).first()
     return row[0] if row is not None and row[1] == campaign.settings else None

@@ -11,7 +11,7 @@ from app.results.class_label_schemas import ClassQualityOut
 from app.results.insight_schemas import InsightOut
 from app.results.label_schemas import LabelQualityOut
 from app.results.membership_schemas import OwnClustersOut
-from app.results.schemas import JobOut, ProgressOut
+from app.results.schemas import JobOut, ProgressOut, SettledOut
 
 AboutAnnotators = TypeVar(
     "AboutAnnotators", InsightOut, LabelQualityOut, ClassQualityOut, OwnClustersOut
@@ -33,7 +33,22 @@ def shown_progress(account: Account, progress: ProgressOut) -> ProgressOut:
         update={"alerts": [], "spent_cents": 0, "projected_cents": 0}
     )
     job, choosing = (_without_error(each) for each in (progress.job, progress.choosing))
-    return progress.model_copy(update={"monitor": monitor, "job": job, "choosing": choosing})
+    return progress.model_copy(
+        update={
+            "monitor": monitor,
+            "job": job,
+            "choosing": choosing,
+            "settled": _without_costs(progress.settled),
+        }
+    )
+
+
+def _without_costs(settled: SettledOut | None) -> SettledOut | None:
+    if settled is None:
+        return None
+    needs = ("needed", "needed_least", "needed_most")
+    shown = {name: getattr(settled, name).model_copy(update={"cents": None}) for name in needs}
+    return settled.model_copy(update=shown)
 
 
 def _without_error(job: JobOut | None) -> JobOut | None:

@@ -5,6 +5,7 @@ can be mixed in. With the same number of answers, neither predicted better than 
 (`bench.cen.loop`).
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from app.strategies.base import (
 from app.strategies.grids import NextGrids
 from app.strategies.held_out import HELD_OUT_FROM, held_out_scores, scores_on_unseen_grids
 from app.strategies.insight import insight_of
+from app.strategies.settling import SettledTarget
 from app.strategies.uncertainty import Uncertainty
 from learning.queries import random_grids
 
@@ -106,6 +108,7 @@ class CenSettings(StrategySettings):
         title="Attribute to ask about",
         description="Its number on the results page. Empty: all attributes in turn.",
     )
+    settled_target: SettledTarget = None
 
     @model_validator(mode="after")
     def _shares_leave_room(self) -> Self:
@@ -155,6 +158,12 @@ class CenStrategy(StartsAtRandom):
             ),
             uncertainty=_uncertainty(model),
         )
+
+    def positions(self, data: LearningData, settings: dict[str, Any]) -> NDArray[np.float64]:
+        chosen = CenSettings.stored(settings)
+        alone = replace(data, previous=None)
+        model, _ = _fit(_network(chosen, data.seed), data.all_answers, alone, lambda _: None)
+        return np.asarray(model.embedding_, np.float64)
 
 
 def _network(chosen: CenSettings, seed: int) -> "Network":

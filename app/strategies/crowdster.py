@@ -19,6 +19,7 @@ from app.strategies.base import (
     register,
 )
 from app.strategies.grids import NextGrids
+from app.strategies.settling import SettledTarget
 from app.strategies.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class CrowdsterSettings(StrategySettings):
         title="Images to ask about",
         description="Half of the later rounds' local grids show images near these.",
     )
+    settled_target: SettledTarget = None
 
 
 class CrowdsterStrategy(StartsAtRandom):
@@ -91,24 +93,8 @@ class CrowdsterStrategy(StartsAtRandom):
     features_setting: ClassVar[str | None] = "start_from"
 
     def learn(self, data: LearningData, settings: dict[str, Any], progress: Progress) -> Learned:
-        # This is imported here so that the web server can list strategies without loading the
-        # numerics.
-        from learning.crowdster import CrowdSter
-
         chosen = CrowdsterSettings.model_validate(settings)
-        model = CrowdSter(
-            n_images=data.n_images,
-            grid_size=data.grid_size,
-            n_bins=data.n_groups,
-            n_dimensions=chosen.n_dimensions,
-            algorithm=chosen.algorithm,
-            random_share=chosen.random_share,
-            beta=chosen.beta,
-            n_phases=data.n_rounds,
-            random_state=data.seed,
-            **_SCHEDULES[chosen.algorithm],
-        )
-        _learn_all(model, data, progress)
+        model = _fitted(chosen, data, progress)
         if data.begun is not None:
             model.mark_asked(data.begun)
         return Learned(
@@ -118,6 +104,31 @@ class CrowdsterStrategy(StartsAtRandom):
             save=model.save,
             uncertainty=_uncertainty(model, data),
         )
+
+    def positions(self, data: LearningData, settings: dict[str, Any]) -> NDArray[np.float64]:
+        chosen = CrowdsterSettings.model_validate(settings)
+        return np.asarray(_fitted(chosen, data, lambda _: None).embedding_, np.float64)
+
+
+def _fitted(chosen: CrowdsterSettings, data: LearningData, progress: Progress) -> "CrowdSter":
+    # This is imported here so that the web server can list strategies without loading the
+    # numerics.
+    from learning.crowdster import CrowdSter
+
+    model = CrowdSter(
+        n_images=data.n_images,
+        grid_size=data.grid_size,
+        n_bins=data.n_groups,
+        n_dimensions=chosen.n_dimensions,
+        algorithm=chosen.algorithm,
+        random_share=chosen.random_share,
+        beta=chosen.beta,
+        n_phases=data.n_rounds,
+        random_state=data.seed,
+        **_SCHEDULES[chosen.algorithm],
+    )
+    _learn_all(model, data, progress)
+    return model
 
 
 def _uncertainty(model: "CrowdSter", data: LearningData) -> Uncertainty | None:

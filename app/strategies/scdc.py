@@ -101,6 +101,13 @@ class ScdcStrategy:
             memberships=memberships,
         )
 
+    def positions(self, data: LearningData, settings: dict[str, Any]) -> NDArray[np.float64]:
+        if data.features is None:
+            raise ValueError("Semi-crowdsourced clustering needs features of the images.")
+        chosen, answers = ScdcSettings.stored(settings), data.all_answers
+        model = _fitted(chosen, data.features, answers, data.seed, lambda _: None)
+        return np.asarray(model.embedding_, np.float64)
+
 
 def _subset(settings: ScdcSettings, n_images: int, grid_size: int, seed: int) -> NDArray[np.int64]:
     wanted = settings.n_annotated

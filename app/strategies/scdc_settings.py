@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from app.core.fields import SHARE
 from app.features.sources import check_features, objects_or, offered
 from app.strategies.base import StrategySettings
+from app.strategies.settling import SettledTarget
 
 Effort = Literal["quick", "normal", "thorough"]
 DEFAULT = objects_or("appearance")
@@ -83,6 +84,7 @@ class ScdcSettings(StrategySettings):
         description="A control. The remaining grids cover the images: those not shown yet come "
         "first, with some from every cluster.",
     )
+    settled_target: SettledTarget = None
 
     @model_validator(mode="after")
     def _shares_leave_room(self) -> Self:

@@ -39,6 +39,11 @@ export class ShownModel {
     return this.model?.has_labels ?? false;
   }
 
+  /** Whether it is measured how many of each image's neighbours would stay. */
+  get hasSettled(): boolean {
+    return this.model?.has_settled ?? false;
+  }
+
   /** Whether nothing it learned predicts answers, so that its places mean nothing. */
   get noAgreement(): boolean {
     return this.model?.no_agreement ?? false;

@@ -13,6 +13,7 @@ function aModel(version: number, n_answers: number, metrics: Record<string, numb
     has_memberships: false,
     has_labels: false,
     no_agreement: false,
+    has_settled: false,
   };
 }
 

@@ -4,7 +4,7 @@ import { methodOf, type Method } from './layout';
 export interface Shown {
   /** Null: the newest. */
   model: number | null;
-  /** `attribute:colour`, `learned:2`, `annotator:3`, `clustering:…`, `label:probability`, or empty. */
+  /** `attribute:colour`, `learned:2`, `annotator:3`, `clustering:…`, `label:probability`, `settled`, or empty. */
   colour: string;
   selected: number | null;
   layout: Method;

@@ -17,6 +17,9 @@ const RAMP = [
   '#e3d31c',
 ];
 
+/** How much is seen of images in five steps of certainty. */
+const FADE = [0.15, 0.3, 0.5, 0.75, 1];
+
 /** `values[codes[k]]` belongs to position k; −1: no value. */
 export interface Column {
   values: string[];
@@ -36,6 +39,8 @@ export interface Colouring {
   colours: string[];
   /** Empty when nothing is coloured. */
   legend: Entry[];
+  /** How much is seen of the images of each slot, 0 to 1; all of them where it is not given. */
+  opacities?: number[];
 }
 
 /** All in the same colour. */
@@ -49,6 +54,18 @@ export function colouringOf({ values, codes }: Column, n: number, none: string):
   const ordered =
     values.length > N_VALUES && values.every((v, k) => v.trim() && isFinite(numbers[k]!));
   return ordered ? rampOf(numbers, codes, n, none) : valuesOf(values, codes, n, none);
+}
+
+/** How certain each image is, in per cent: the less, the fainter. `values` are numbers. */
+export function fadeOf({ values, codes }: Column, n: number, colour: string): Colouring {
+  const step = 100 / FADE.length;
+  const slotOf = Uint8Array.from(values, (value) =>
+    Math.min(Math.floor(Number(value) / step), FADE.length - 1),
+  );
+  const labels = FADE.map((_, k) => `${k * step} – ${(k + 1) * step} %`);
+  const colours = FADE.map(() => colour);
+  const faded = slotColouring(colours, labels, slotOf, codes, n, 'not measured');
+  return { ...faded, opacities: [...FADE, 0.25] };
 }
 
 function valuesOf(values: string[], codes: number[], n: number, none: string): Colouring {

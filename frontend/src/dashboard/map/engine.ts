@@ -29,6 +29,8 @@ const REACH = 10;
 /** Milliseconds: a step of zoom, and the way from model to model. */
 const ZOOM_MS = 70;
 const MOVE_MS = 750;
+/** How much is seen of pictures outside the selection, or whose colour is dimmed. */
+const FAINT = 0.2;
 
 export class MapEngine {
   readonly surface: Surface;
@@ -204,7 +206,7 @@ export class MapEngine {
       (image) => (colouring.slots[image] ?? 0) | (this.chosen.has(image) ? CHOSEN : 0),
     );
     const colours = colouring.colours.map(this.theme.resolve);
-    this.surface.setColours(codes, paletteOf(colours, this.dimmed));
+    this.surface.setColours(codes, paletteOf(colours, this.dimmed, colouring.opacities));
   }
 
   private soon(): void {
@@ -263,9 +265,10 @@ export class MapEngine {
   }
 
   private styleOf(image: number): Style {
-    const { slots, legend } = this.colouring!;
+    const { slots, legend, opacities } = this.colouring!;
     const slot = legend.length > 0 ? slots[image]! : -1;
     const outside = this.chosen.size > 0 && !this.chosen.has(image);
-    return { slot, faint: outside || this.dimmed.has(slot) };
+    const faint = outside || this.dimmed.has(slot);
+    return { slot, opacity: faint ? FAINT : (opacities?.[slot] ?? 1) };
   }
 }

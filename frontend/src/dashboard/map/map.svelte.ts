@@ -8,7 +8,7 @@ import { ShownModel } from '../models.svelte';
 import { readAddress, writeAddress } from './address';
 import type { Density } from './choose';
 import { clusterColumn, listClusterings } from './clusterings';
-import { colouringOf, plain, type Colouring, type Column } from './colouring';
+import { colouringOf, fadeOf, plain, type Colouring, type Column } from './colouring';
 import { Details } from './details';
 import { axesOf, Layouts, type Layout, type Method } from './layout';
 import { withWords } from './learned';
@@ -20,6 +20,9 @@ const NONE: Record<string, string> = {
   clustering: 'in no cluster',
   label: 'no label',
 };
+
+/** What other models may lack. */
+const OF_THE_MODEL = /^(learned:|settled$)/;
 
 export class MapState {
   readonly shown: ShownModel;
@@ -51,6 +54,7 @@ export class MapState {
     const n = this.layout?.n ?? 0;
     if (!this.column || this.column.by !== this.colourBy) return plain(n, PLAIN);
     const [kind = '', index] = this.colourBy.split(':');
+    if (kind === 'settled') return fadeOf(this.column.values, n, PLAIN);
     const colouring = colouringOf(this.column.values, n, NONE[kind] ?? '');
     if (kind !== 'learned') return colouring;
     const attribute = this.learned.find((each) => each.index === Number(index));
@@ -155,7 +159,7 @@ export class MapState {
         const values = await this.loadColumn(by, version);
         if (by === this.colourBy) this.column = { by, values };
       } catch (problem) {
-        if (!isMissing(problem) || !by.startsWith('learned:')) throw problem;
+        if (!isMissing(problem) || !OF_THE_MODEL.test(by)) throw problem;
         if (by === this.colourBy) this.colourBy = '';
       }
     });
@@ -169,6 +173,7 @@ export class MapState {
     if (kind === 'learned') {
       return reply(api.GET('/map/attributes/{index}', at({ index: Number(what) })));
     }
+    if (kind === 'settled') return reply(api.GET('/map/settled'));
     if (kind === 'label') {
       const by = what as 'label' | 'probability';
       return reply(api.GET('/map/labels', { params: { query: { by } } }));

@@ -10,7 +10,7 @@ import { CELLS } from './tiles';
 export interface Style {
   /** Slot of its colour, −1 for none. */
   slot: number;
-  faint: boolean;
+  opacity: number;
 }
 
 interface Found {
@@ -103,12 +103,12 @@ export class PictureLayer {
       const single = choice.detail === 'near' || image === selected;
       const found = this.find(layout, image, side * ratio, single, missing);
       if (!found) continue;
-      const { slot, faint } = styleOf(image);
+      const { slot, opacity } = styleOf(image);
       const seen = Math.min((now - found.since) / APPEAR_MS, 1);
       fading ||= seen < 1;
       const { page, x, y } = found.slot;
       const row = [choice.xs[k]!, choice.ys[k]!, side / 2, page, x, y, found.width, found.height];
-      this.data.set([...row, slot, seen * (faint ? 0.2 : 1)], count * STRIDE);
+      this.data.set([...row, slot, seen * opacity], count * STRIDE);
       count += 1;
     }
     const wanted = [...missing.values()].reverse();

@@ -38,10 +38,14 @@ export function parseColour(hex: string): Colour {
 }
 
 /** (4 × SLOTS) red, green, blue and how much of a dot is seen, by slot of the colouring. */
-export function paletteOf(colours: readonly Colour[], dimmed: ReadonlySet<number>): Float32Array {
+export function paletteOf(
+  colours: readonly Colour[],
+  dimmed: ReadonlySet<number>,
+  opacities: readonly number[] = [],
+): Float32Array {
   const palette = new Float32Array(4 * SLOTS);
   colours.forEach((colour, slot) => {
-    palette.set([...colour, dimmed.has(slot) ? 0.12 : 1], 4 * slot);
+    palette.set([...colour, dimmed.has(slot) ? 0.12 : (opacities[slot] ?? 1)], 4 * slot);
   });
   return palette;
 }

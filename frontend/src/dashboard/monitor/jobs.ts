@@ -1,4 +1,4 @@
-/** Words for background jobs: trainings, dry runs and simulated crowds. */
+/** Words for background jobs: trainings, dry runs, simulated crowds, comparisons of halves. */
 import type { Job, Progress } from '../../api/types';
 
 const KINDS: Record<string, string> = {
@@ -6,6 +6,7 @@ const KINDS: Record<string, string> = {
   dry_run: 'Dry run',
   choose: 'Choice of images',
   simulate: 'Simulated crowd',
+  split_half: 'Comparison of halves',
 };
 const STATES: Record<string, string> = {
   queued: 'waits',

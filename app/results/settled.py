@@ -1,0 +1,190 @@
+"""How settled the nearest neighbours of a model are, as stored with it: what models of two halves
+of its answers have in common (learning/split_half.py)."""
+
+from dataclasses import dataclass
+from datetime import UTC
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from app.annotation import hooks
+from app.campaigns.models import Campaign
+from app.core.storage import has_object
+from app.results.model_parts import read_arrays
+from app.results.models import Model
+from app.strategies.settling import target_of
+from app.strategies.stored_arrays import StoredArrays
+from learning.split_half import SplitHalf, answers_for, predicts
+
+# What the estimate is about while a campaign has no target.
+USUAL_TARGET = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Kept(StoredArrays):
+    """How many of the nearest neighbours of each image would stay with as many other answers. One
+    row per image, by position; NaN for images that one of the halves does not show.
+
+    expected: (N,) float32; low, high: (N,) float32, an interval that holds in 8 of 10 cases.
+    """
+
+    contents: ClassVar[str] = "kept neighbours"
+    expected: NDArray[np.float32]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.expected)
+
+    def _check(self) -> None:
+        self._check_columns((len(self),), {})
+
+    @classmethod
+    def of(cls, halves: SplitHalf, n_images: int) -> "Kept":
+        table = np.full((n_images, 3), np.nan, np.float32)
+        table[halves.images] = halves.kept_by_image()
+        return cls(*table.T.copy())
+
+
+def described(
+    halves: SplitHalf, target: float | None, *, is_enough: bool, file: str
+) -> dict[str, Any]:
+    """Return what is stored in `Model.settled`. file: of `Kept`, among those of the model."""
+    low, high = halves.settled_interval()
+    return {
+        "share": halves.settled,
+        "low": low,
+        "high": high,
+        "chance": halves.chance,
+        "n_neighbors": halves.n_neighbors,
+        "n_answers": halves.n_answers,
+        "auc": float(halves.auc.mean()),
+        "auc_error": halves.auc_error,
+        "target": target,
+        "enough": _reason(halves.settled, low, high, target) if is_enough else None,
+        "file": file,
+    }
+
+
+def _reason(share: float, low: float, high: float, target: float | None) -> str:
+    assert target is not None
+    return (
+        f"{share:.0%} of the nearest neighbours would be the same with as many other answers "
+        f"({low:.0%} to {high:.0%}), and the target is {target:.0%}."
+    )
+
+
+def end_of(campaign: Campaign) -> str:
+    """Return when the campaign ended, as it is stored in `Model.settled` of the model that ended
+    it; empty if it runs."""
+    return campaign.finished_at.astimezone(UTC).isoformat() if campaign.finished_at else ""
+
+
+def read_kept(campaign: Campaign, model: Model) -> Kept | None:
+    """Return how many neighbours of each image would stay; None if that is not measured. Raises
+    NotFound if the file does not match the images."""
+    file = None if model.settled is None else model.settled["file"]
+    if file is None or not has_object(f"{model.artifact_key}/{file}"):
+        return None
+    return read_arrays(Kept, file, campaign, model, "kept neighbours")
+
+
+@dataclass(frozen=True)
+class KeptOfImage:
+    """How many of the `of` nearest neighbours of an image would stay."""
+
+    expected: float
+    low: float
+    high: float
+    of: int
+
+
+def kept_of_image(campaign: Campaign, model: Model, position: int) -> KeptOfImage | None:
+    """Return how many neighbours of the image at `position` would stay; None if that is not
+    measured. Raises NotFound if the file does not match the images."""
+    kept = read_kept(campaign, model)
+    if kept is None or position >= len(kept) or np.isnan(kept.expected[position]):
+        return None
+    assert model.settled is not None
+    return KeptOfImage(
+        float(kept.expected[position]),
+        float(kept.low[position]),
+        float(kept.high[position]),
+        int(model.settled["n_neighbors"]),
+    )
+
+
+@dataclass(frozen=True)
+class Needed:
+    """More answers until a share of the neighbours is settled, and what they cost in cents, with
+    fees; `answers` is None if no number of them is enough."""
+
+    answers: int | None
+    cents: int | None
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How settled the neighbours of a campaign's newest measured model are.
+
+    share: of the `n_neighbors` nearest, chance included, that would be the same with as many other
+    answers; low, high: an interval that holds in 8 of 10 cases; predicts: each half of the answers
+    predicts the other better than chance; aim: the campaign's target, or the usual one; needed,
+    needed_least, needed_most: until `aim` is reached.
+    """
+
+    version: int
+    share: float
+    low: float
+    high: float
+    chance: float
+    n_neighbors: int
+    n_answers: int
+    predicts: bool
+    target: float | None
+    aim: float
+    needed: Needed
+    needed_least: Needed
+    needed_most: Needed
+
+
+def newest_settled(session: Session, campaign: Campaign, models: list[Model]) -> Settled | None:
+    """Return how settled the newest of the models is for which it is measured, or None."""
+    model = next((model for model in reversed(models) if model.settled), None)
+    if model is None or model.settled is None:
+        return None
+    stored, target = model.settled, target_of(campaign.settings)
+    aim = target or USUAL_TARGET
+
+    def needed(share: float) -> Needed:
+        return _needed(session, campaign, stored, share, aim)
+
+    return Settled(
+        version=model.version,
+        share=stored["share"],
+        low=stored["low"],
+        high=stored["high"],
+        chance=stored["chance"],
+        n_neighbors=stored["n_neighbors"],
+        n_answers=stored["n_answers"],
+        predicts=predicts(stored["auc"], stored["auc_error"]),
+        target=target,
+        aim=aim,
+        needed=needed(stored["share"]),
+        needed_least=needed(stored["high"]),
+        needed_most=needed(stored["low"]),
+    )
+
+
+def _needed(
+    session: Session, campaign: Campaign, stored: dict[str, Any], share: float, aim: float
+) -> Needed:
+    """Return what is needed if `share` is settled now."""
+    whole = answers_for(aim, share, stored["n_answers"], stored["chance"])
+    if not isfinite(whole):
+        return Needed(None, None)
+    more = max(0, round(whole) - campaign.n_finished)
+    return Needed(more, hooks.cost_of_answers(session, campaign, more) if more else 0)
