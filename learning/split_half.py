@@ -16,14 +16,19 @@ from math import inf, sqrt
 
 import numpy as np
 
-from learning.arrays import FloatArray, IntArray, check_count
+from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.groupings import Groupings
+from learning.kept_neighbors import Spread, kept_counts, normal_quantile
 from learning.neighbors import nearest_neighbors
+from learning.prediction_test import prediction_of
 
 # Positions (N, d) from answers.
 Fit = Callable[[Groupings], FloatArray]
 # Chance is at most about a tenth.
 _IMAGES_PER_NEIGHBOR, _MOST_NEIGHBORS = 10, 10
+# Standard deviation of what the formula predicts around what other answers then give, and how many
+# standard errors above chance the halves must predict each other.
+_MODEL_ERROR, _ERRORS_ABOVE_CHANCE = 0.03, 3.0
 
 
 def neighbors_compared(n_images: int) -> int:
@@ -36,15 +41,24 @@ def neighbors_compared(n_images: int) -> int:
 class SplitHalf:
     """Neighbours of models of two halves of the answers.
 
-    shared: (R, N) share of each image's k nearest neighbours that the two models of split r have in
-        common, for the images that both halves show.
+    shared: (R, n) share of each image's k nearest neighbours that the two models of split r have in
+        common, for the images that both halves of every split show.
     n_neighbors: k.
     n_answers: number of answers in both halves together.
+    images: (n,) the rows of these images, ascending.
+    auc: (R, 2) how well the distances in the model of each half predict the groupings of the other
+        half: the mean over its grids of the probability that two images put together are nearer
+        than two put apart. 0.5 is chance, also if no grid has both.
+    auc_error: standard error of the mean of `auc`. Splits and directions share answers, so it does
+        not become smaller with their number.
     """
 
     shared: FloatArray
     n_neighbors: int
     n_answers: int
+    images: IntArray
+    auc: FloatArray
+    auc_error: float
 
     @property
     def chance(self) -> float:
@@ -108,6 +122,71 @@ class SplitHalf:
         half = np.clip((self.shared.mean(axis=0) - self.chance) / (1 - self.chance), 0, 1)
         return np.asarray(self._with_chance(2 * half / (1 + half)), np.float64)
 
+    def settled_interval(self, level: float = 0.8) -> tuple[float, float]:
+        """Return the interval that has `settled` with this probability: the share that as many
+        other answers would keep, with the error of the Spearman-Brown formula."""
+        reach = normal_quantile((1 + level) / 2) * self._error()
+        return max(0.0, self.settled - reach), min(1.0, self.settled + reach)
+
+    def answers_between(self, settled: float, level: float = 0.8) -> tuple[float, float]:
+        """Return the least and the most answers that this share may take (inf is possible).
+
+        Raises ValueError for a share that is not between chance and 1.
+        """
+        self.answers_for(settled)
+        low, high = self.settled_interval(level)
+        return self._answers_if(high, settled), self._answers_if(low, settled)
+
+    def kept_by_image(self, level: float = 0.8) -> FloatArray:
+        """Return (n, 3): how many of each image's k neighbours as many other answers will keep,
+        as expected, and the bounds between which it is with this probability."""
+        spread = Spread(self.chance, self.settled, self._error())
+        return kept_counts(self.shared, self.n_neighbors, spread, level)
+
+    def is_settled(self, target: float, level: float = 0.9) -> bool:
+        """Whether this share of the neighbours is settled with this probability, by answers that
+        say something: the halves predict each other clearly better than chance. Models can agree
+        on their features, or on their start, whatever the answers are."""
+        lower = self.settled - normal_quantile(level) * self._error()
+        return lower >= target and self.predicts
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model of one half predicts the groupings of the other half."""
+        return float(self.auc.mean()) - _ERRORS_ABOVE_CHANCE * self.auc_error > 0.5
+
+    def combined(self, other: SplitHalf) -> SplitHalf:
+        """Return this with the splits of another look at the same answers.
+
+        Raises ValueError if the numbers of answers or of neighbours differ.
+        """
+        if (self.n_answers, self.n_neighbors) != (other.n_answers, other.n_neighbors):
+            raise ValueError("both looks must be at the same answers")
+        images, here, there = np.intersect1d(self.images, other.images, return_indices=True)
+        squares = [len(look.auc) * look.auc_error**2 for look in (self, other)]
+        auc = np.concatenate([self.auc, other.auc])
+        return SplitHalf(
+            np.concatenate([self.shared[:, here], other.shared[:, there]]),
+            self.n_neighbors,
+            self.n_answers,
+            images,
+            auc,
+            sqrt(sum(squares) / len(auc)),
+        )
+
+    def _error(self) -> float:
+        """Standard deviation of what as many other answers would keep, around `settled`."""
+        return sqrt(self.settled_error**2 + _MODEL_ERROR**2)
+
+    def _answers_if(self, settled_now: float, wanted: float) -> float:
+        """Answers for a share, if that of these answers is known."""
+        now, then = ((share - self.chance) / (1 - self.chance) for share in (settled_now, wanted))
+        if now <= 0 or (then == 1 and now < 1):
+            return inf
+        if now == 1:
+            return float(self.n_answers)
+        return self.n_answers * then * (1 - now) / (now * (1 - then))
+
     def _half(self) -> float:
         """Reliability of a model of half the answers."""
         share = float(self.shared.mean())
@@ -128,19 +207,44 @@ def split_half(
     check_count("n_splits", n_splits)
     if len(answers) < 4:
         return None
-    halves = [_halves(len(answers), np.random.default_rng([random_state, r]))
-              for r in range(n_splits)]  # fmt: skip
-    seen = np.logical_and.reduce(
-        [_is_shown(answers.subset(rows)) for pair in halves for rows in pair]
-    )
+    rows = [_halves(len(answers), np.random.default_rng([random_state, r]))
+            for r in range(n_splits)]  # fmt: skip
+    halves = [(answers.subset(first), answers.subset(second)) for first, second in rows]
+    seen = np.logical_and.reduce([_is_shown(half) for pair in halves for half in pair])
     if seen.sum() < 3:
         return None
-    k, rng = neighbors_compared(int(seen.sum())), np.random.default_rng(random_state)
-    shared = [
-        _shared(*(_neighbors(fit(answers.subset(rows))[seen], k, rng) for rows in pair))
-        for pair in halves
-    ]
-    return SplitHalf(np.array(shared), k, len(answers))
+    k, rng = _neighbors_of(answers, seen), np.random.default_rng(random_state)
+    looks = [_look(fit, pair, seen, k, rng) for pair in halves]
+    return SplitHalf(
+        np.array([shared for shared, _, _ in looks]),
+        k,
+        len(answers),
+        np.flatnonzero(seen),
+        np.array([auc for _, auc, _ in looks]),
+        sqrt(float(np.mean([error**2 for _, _, error in looks]))),
+    )
+
+
+def _neighbors_of(answers: Groupings, seen: BoolArray) -> int:
+    """The same number for all splits of the same answers, if enough images are compared."""
+    return min(neighbors_compared(int(_is_shown(answers).sum())), int(seen.sum()) - 1)
+
+
+def _look(
+    fit: Fit,
+    halves: tuple[Groupings, Groupings],
+    seen: BoolArray,
+    k: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, tuple[float, float], float]:
+    """(n,) shares, both values of AUC, and the standard error of their mean, of one split."""
+    first, second = (fit(half) for half in halves)
+    shared = _shared(_neighbors(first[seen], k, rng), _neighbors(second[seen], k, rng))
+    forth, back = (
+        prediction_of(positions, other, seen)
+        for positions, other in zip((first, second), halves[::-1], strict=True)
+    )
+    return shared, (forth.auc, back.auc), (forth.error + back.error) / 2
 
 
 def _neighbors(positions: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -158,7 +262,7 @@ def _halves(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-def _is_shown(answers: Groupings) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_shown(answers: Groupings) -> BoolArray:
     shown = np.zeros(answers.n_images, np.bool_)
     shown[answers.images[answers.images >= 0]] = True
     return shown
