@@ -12,25 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import hypot, inf, sqrt
+from math import inf, sqrt
 
 import numpy as np
-from scipy.stats import betabinom, norm, rankdata
 
 from learning.arrays import BoolArray, FloatArray, IntArray, check_count
 from learning.groupings import Groupings
+from learning.kept_neighbors import Spread, kept_counts, normal_quantile
 from learning.neighbors import nearest_neighbors
+from learning.prediction_test import prediction_of
 
 # Positions (N, d) from answers.
 Fit = Callable[[Groupings], FloatArray]
 # Chance is at most about a tenth.
 _IMAGES_PER_NEIGHBOR, _MOST_NEIGHBORS = 10, 10
-# Standard deviation of the error of the Spearman-Brown formula between kinds of crowds.
-_BIAS = 0.03
-# An AUC so many standard errors above 0.5 is no chance.
-_ERRORS = 3.0
-# Grids that tell whether one half predicts the other.
-_MOST_GRIDS = 2_000
+# Standard deviation of what the formula predicts around what other answers then give, and how many
+# standard errors above chance the halves must predict each other.
+_MODEL_ERROR, _ERRORS_ABOVE_CHANCE = 0.03, 3.0
 
 
 def neighbors_compared(n_images: int) -> int:
@@ -44,13 +42,15 @@ class SplitHalf:
     """Neighbours of models of two halves of the answers.
 
     shared: (R, n) share of each image's k nearest neighbours that the two models of split r have in
-        common.
+        common, for the images that both halves of every split show.
     n_neighbors: k.
     n_answers: number of answers in both halves together.
-    images: (n,) the images that are compared: those that both halves of every split show.
-    auc: (R, 2) how well distances in the model of each half tell pairs that answers of the other
-        half group together from those that they do not, within grids; 0.5 is chance.
-    auc_error: standard error of its mean, with grids as units.
+    images: (n,) the rows of these images, ascending.
+    auc: (R, 2) how well the distances in the model of each half predict the groupings of the other
+        half: the mean over its grids of the probability that two images put together are nearer
+        than two put apart. 0.5 is chance, also if no grid has both.
+    auc_error: standard error of the mean of `auc`. Splits and directions share answers, so it does
+        not become smaller with their number.
     """
 
     shared: FloatArray
@@ -117,59 +117,70 @@ class SplitHalf:
             return float(self.n_answers)
         return self.n_answers / 2 * wanted * (1 - half) / (half * (1 - wanted))
 
+    def settled_by_image(self) -> FloatArray:
+        """Return (N,) the share of each image's neighbours that would be the same."""
+        half = np.clip((self.shared.mean(axis=0) - self.chance) / (1 - self.chance), 0, 1)
+        return np.asarray(self._with_chance(2 * half / (1 + half)), np.float64)
+
     def settled_interval(self, level: float = 0.8) -> tuple[float, float]:
-        """Return an interval for the share of the neighbours that a model of as many other answers
-        has in common with one of these. It allows for the error of the Spearman-Brown formula."""
-        width = float(norm.ppf((1 + level) / 2)) * hypot(self.settled_error, _BIAS)
-        return max(0.0, self.settled - width), min(1.0, self.settled + width)
+        """Return the interval that has `settled` with this probability: the share that as many
+        other answers would keep, with the error of the Spearman-Brown formula."""
+        reach = normal_quantile((1 + level) / 2) * self._error()
+        return max(0.0, self.settled - reach), min(1.0, self.settled + reach)
+
+    def answers_between(self, settled: float, level: float = 0.8) -> tuple[float, float]:
+        """Return the least and the most answers that this share may take (inf is possible).
+
+        Raises ValueError for a share that is not between chance and 1.
+        """
+        self.answers_for(settled)
+        low, high = self.settled_interval(level)
+        return self._answers_if(high, settled), self._answers_if(low, settled)
+
+    def kept_by_image(self, level: float = 0.8) -> FloatArray:
+        """Return (n, 3): how many of each image's k neighbours as many other answers will keep,
+        as expected, and the bounds between which it is with this probability."""
+        spread = Spread(self.chance, self.settled, self._error())
+        return kept_counts(self.shared, self.n_neighbors, spread, level)
 
     def is_settled(self, target: float, level: float = 0.9) -> bool:
-        """Tell whether at least this share of the neighbours is settled, with this probability, and
-        each half of the answers predicts the other. Models of noise may agree too, because both
-        halves know the same features."""
-        low = self.settled - float(norm.ppf(level)) * hypot(self.settled_error, _BIAS)
-        return self.predicts and low >= target
+        """Whether this share of the neighbours is settled with this probability, by answers that
+        say something: the halves predict each other clearly better than chance. Models can agree
+        on their features, or on their start, whatever the answers are."""
+        lower = self.settled - normal_quantile(level) * self._error()
+        return lower >= target and self.predicts
 
     @property
     def predicts(self) -> bool:
-        """Whether each half of the answers predicts the other better than chance."""
-        return predicts(float(self.auc.mean()), self.auc_error)
-
-    def kept_by_image(self, level: float = 0.8) -> FloatArray:
-        """Return (n, 3) how many of each image's k neighbours a model of as many other answers has
-        in common: the expected number, and an interval for it.
-
-        A number in a few splits says little of one image: the numbers of all images are the prior
-        (beta-binomial, by moments), and the interval is predictive.
-        """
-        draws = self.n_neighbors * len(self.shared)
-        share = self.shared.mean(axis=0)
-        mean = float(np.clip(share.mean(), 1e-3, 1 - 1e-3))
-        noise = mean * (1 - mean) / draws
-        between = max(float(share.var()) - noise, 1e-3 * mean * (1 - mean))
-        prior = mean * (1 - mean) / between - 1
-        half = (prior * mean + draws * share) / (prior + draws)
-        beyond = np.clip((half - self.chance) / (1 - self.chance), 0, 1)
-        settled = self._with_chance_all(2 * beyond / (1 + beyond))
-        settled = np.clip(settled, 1e-3, 1 - 1e-3)
-        known = prior + draws
-        ends = [
-            betabinom.ppf(end, self.n_neighbors, settled * known, (1 - settled) * known)
-            for end in ((1 - level) / 2, (1 + level) / 2)
-        ]
-        return np.stack([self.n_neighbors * settled, *ends], axis=1)
+        """Whether the model of one half predicts the groupings of the other half."""
+        return float(self.auc.mean()) - _ERRORS_ABOVE_CHANCE * self.auc_error > 0.5
 
     def combined(self, other: SplitHalf) -> SplitHalf:
-        """Return both together: other splits of the same answers."""
+        """Return this with the splits of another look at the same answers.
+
+        Raises ValueError if the numbers of answers or of neighbours differ.
+        """
+        if (self.n_answers, self.n_neighbors) != (other.n_answers, other.n_neighbors):
+            raise ValueError("both looks must be at the same answers")
         images, here, there = np.intersect1d(self.images, other.images, return_indices=True)
+        squares = [len(look.auc) * look.auc_error**2 for look in (self, other)]
+        auc = np.concatenate([self.auc, other.auc])
         return SplitHalf(
             np.concatenate([self.shared[:, here], other.shared[:, there]]),
             self.n_neighbors,
             self.n_answers,
             images,
-            np.concatenate([self.auc, other.auc]),
-            max(self.auc_error, other.auc_error),
+            auc,
+            sqrt(sum(squares) / len(auc)),
         )
+
+    def _error(self) -> float:
+        """Standard deviation of what as many other answers would keep, around `settled`."""
+        return sqrt(self.settled_error**2 + _MODEL_ERROR**2)
+
+    def _answers_if(self, settled_now: float, wanted: float) -> float:
+        """Answers for a share, if that of these answers is known."""
+        return answers_until(wanted, settled_now, self.n_answers, self.chance)
 
     def _half(self) -> float:
         """Reliability of a model of half the answers."""
@@ -178,14 +189,6 @@ class SplitHalf:
 
     def _with_chance(self, reliability: float) -> float:
         return self.chance + (1 - self.chance) * reliability
-
-    def _with_chance_all(self, reliability: FloatArray) -> FloatArray:
-        return np.asarray(self.chance + (1 - self.chance) * reliability, np.float64)
-
-
-def predicts(auc: float, error: float) -> bool:
-    """Tell whether this AUC of `SplitHalf` is better than chance, beyond doubt."""
-    return auc - _ERRORS * error > 0.5
 
 
 def split_half(
@@ -199,49 +202,44 @@ def split_half(
     check_count("n_splits", n_splits)
     if len(answers) < 4:
         return None
-    halves = [_halves(len(answers), np.random.default_rng([random_state, r]))
-              for r in range(n_splits)]  # fmt: skip
-    seen = np.logical_and.reduce(
-        [_is_shown(answers.subset(rows)) for pair in halves for rows in pair]
-    )
+    rows = [_halves(len(answers), np.random.default_rng([random_state, r]))
+            for r in range(n_splits)]  # fmt: skip
+    halves = [(answers.subset(first), answers.subset(second)) for first, second in rows]
+    seen = np.logical_and.reduce([_is_shown(half) for pair in halves for half in pair])
     if seen.sum() < 3:
         return None
-    k, rng = neighbors_compared(int(seen.sum())), np.random.default_rng(random_state)
-    shared, auc = [], []
-    for pair in halves:
-        placed = [fit(answers.subset(rows)) for rows in pair]
-        shared.append(_shared(*(_neighbors(positions[seen], k, rng) for positions in placed)))
-        auc.append([
-            _auc_by_grid(positions, answers.subset(_some(rows, rng)), seen)
-            for positions, rows in zip(placed, reversed(pair), strict=True)
-        ])  # fmt: skip
-    means = [[float(grids.mean()) if len(grids) else 0.5 for grids in both] for both in auc]
-    errors = [float(grids.std() / sqrt(len(grids))) if len(grids) else 0.5
-              for both in auc for grids in both]  # fmt: skip
+    k, rng = _neighbors_of(answers, seen), np.random.default_rng(random_state)
+    looks = [_look(fit, pair, seen, k, rng) for pair in halves]
     return SplitHalf(
-        np.array(shared), k, len(answers), np.flatnonzero(seen), np.array(means), max(errors)
+        np.array([shared for shared, _, _ in looks]),
+        k,
+        len(answers),
+        np.flatnonzero(seen),
+        np.array([auc for _, auc, _ in looks]),
+        sqrt(float(np.mean([error**2 for _, _, error in looks]))),
     )
 
 
-def _some(rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """At most `_MOST_GRIDS` of the rows."""
-    return rows if len(rows) <= _MOST_GRIDS else rng.choice(rows, _MOST_GRIDS, replace=False)
+def _neighbors_of(answers: Groupings, seen: BoolArray) -> int:
+    """The same number for all splits of the same answers, if enough images are compared."""
+    return min(neighbors_compared(int(_is_shown(answers).sum())), int(seen.sum()) - 1)
 
 
-def _auc_by_grid(positions: FloatArray, answers: Groupings, seen: BoolArray) -> FloatArray:
-    """(G',) of the grids with pairs together and apart: the probability that a pair together is
-    nearer than one apart, by positions (N, d) of the images that are seen (N,)."""
-    first, second = np.triu_indices(answers.grid_size, 1)
-    images = np.maximum(answers.images, 0)
-    is_seen = seen[images]
-    labels = np.where(is_seen[:, first] & is_seen[:, second], answers.pair_labels(), -1)
-    gaps = positions[images[:, first]] - positions[images[:, second]]
-    distance = np.where(labels >= 0, np.linalg.norm(gaps, axis=2), np.inf)
-    together, apart = ((labels == label).sum(axis=1) for label in (1, 0))
-    ranks = (rankdata(distance, axis=1) * (labels == 1)).sum(axis=1)
-    both = (together > 0) & (apart > 0)
-    above = ranks[both] - together[both] * (together[both] + 1) / 2
-    return np.asarray(1 - above / (together[both] * apart[both]), np.float64)
+def _look(
+    fit: Fit,
+    halves: tuple[Groupings, Groupings],
+    seen: BoolArray,
+    k: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, tuple[float, float], float]:
+    """(n,) shares, both values of AUC, and the standard error of their mean, of one split."""
+    first, second = (fit(half) for half in halves)
+    shared = _shared(_neighbors(first[seen], k, rng), _neighbors(second[seen], k, rng))
+    forth, back = (
+        prediction_of(positions, other, seen)
+        for positions, other in zip((first, second), halves[::-1], strict=True)
+    )
+    return shared, (forth.auc, back.auc), (forth.error + back.error) / 2
 
 
 def _neighbors(positions: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -259,7 +257,7 @@ def _halves(n: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-def _is_shown(answers: Groupings) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_shown(answers: Groupings) -> BoolArray:
     shown = np.zeros(answers.n_images, np.bool_)
     shown[answers.images[answers.images >= 0]] = True
     return shown
@@ -270,18 +268,13 @@ def _shared(first: IntArray, second: IntArray) -> FloatArray:
     return np.asarray((first[:, :, None] == second[:, None, :]).any(axis=2).mean(axis=1))
 
 
-def answers_for(settled: float, now: float, n_answers: int, chance: float) -> float:
-    """Return the number of answers with which a share `settled` of the neighbours is predicted to
-    be settled, if with `n_answers` it is `now`, chance included: inf if nothing is learned, or for
-    everything.
-
-    Raises ValueError for a share that is not between chance and 1.
-    """
-    if not chance < settled <= 1:
-        raise ValueError(f"settled must be above chance ({chance:.2f}) and at most 1: {settled!r}")
-    wanted, known = ((share - chance) / (1 - chance) for share in (settled, now))
-    if known <= 0 or (wanted == 1 and known < 1):
+def answers_until(wanted: float, settled: float, n_answers: int, chance: float) -> float:
+    """Return the number of answers with which a share `wanted` of the neighbours is predicted to be
+    settled, if with `n_answers` it is `settled` (both with chance): inf if nothing is learned, or
+    for everything."""
+    then, now = ((share - chance) / (1 - chance) for share in (wanted, settled))
+    if now <= 0 or (then >= 1 and now < 1):
         return inf
-    if known >= 1:
+    if now >= 1:
         return float(n_answers)
-    return n_answers * wanted * (1 - known) / (known * (1 - wanted))
+    return n_answers * max(0.0, then) * (1 - now) / (now * (1 - then))

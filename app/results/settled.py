@@ -17,7 +17,7 @@ from app.results.model_parts import read_arrays
 from app.results.models import Model
 from app.strategies.settling import target_of
 from app.strategies.stored_arrays import StoredArrays
-from learning.split_half import SplitHalf, answers_for, predicts
+from learning.split_half import SplitHalf, answers_until
 
 # What the estimate is about while a campaign has no target.
 USUAL_TARGET = 0.8
@@ -63,6 +63,7 @@ def described(
         "n_answers": halves.n_answers,
         "auc": float(halves.auc.mean()),
         "auc_error": halves.auc_error,
+        "predicts": halves.predicts,
         "target": target,
         "enough": _reason(halves.settled, low, high, target) if is_enough else None,
         "file": file,
@@ -170,7 +171,7 @@ def newest_settled(session: Session, campaign: Campaign, models: list[Model]) ->
         chance=stored["chance"],
         n_neighbors=stored["n_neighbors"],
         n_answers=stored["n_answers"],
-        predicts=predicts(stored["auc"], stored["auc_error"]),
+        predicts=stored["predicts"],
         target=target,
         aim=aim,
         needed=needed(stored["share"]),
@@ -183,7 +184,7 @@ def _needed(
     session: Session, campaign: Campaign, stored: dict[str, Any], share: float, aim: float
 ) -> Needed:
     """Return what is needed if `share` is settled now."""
-    whole = answers_for(aim, share, stored["n_answers"], stored["chance"])
+    whole = answers_until(aim, share, stored["n_answers"], stored["chance"])
     if not isfinite(whole):
         return Needed(None, None)
     more = max(0, round(whole) - campaign.n_finished)
