@@ -234,7 +234,9 @@ def test_only_the_owner_chooses_the_collection_of_a_draft(client: TestClient) ->
 
 def claimed(campaign: Campaign) -> Job:
     with transaction() as session:
-        job_id = session.scalars(select(Job.id).where(Job.state == "queued")).one()
+        job_id = session.scalars(
+            select(Job.id).where(Job.kind == "learn", Job.state == "queued")
+        ).one()
         job = claim_job(session, job_id, "worker")
         assert job is not None
         return job

@@ -161,7 +161,9 @@ def answer(client: TestClient, who: dict[str, str], n: int, strays: int = 0) -> 
 
 def run_job() -> None:
     with transaction() as session:
-        job_id = session.scalars(select(Job.id).where(Job.state == "queued")).one()
+        job_id = session.scalars(
+            select(Job.id).where(Job.kind == "learn", Job.state == "queued")
+        ).one()
         job = claim_job(session, job_id, "worker")
         assert job is not None
     run_learning_job(job.campaign_id, job.id, job.epoch)

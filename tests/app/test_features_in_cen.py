@@ -61,7 +61,9 @@ def answered(client: TestClient, owner: Account, collection: Collection, name: s
         groups = [int(_side()[shown["image"]]) for shown in lease["images"]]
         assert submit(client, who, lease, groups=groups).json()["status"] == "stored"
     with transaction() as session:
-        job_id = session.scalars(select(Job.id).where(Job.state == "queued")).one()
+        job_id = session.scalars(
+            select(Job.id).where(Job.kind == "learn", Job.state == "queued")
+        ).one()
         job = claim_job(session, job_id, "worker")
         assert job is not None
     run_learning_job(job.campaign_id, job.id, job.epoch)
