@@ -13,21 +13,21 @@ const SETTLED: Settled = {
   predicts: true,
   target: 0.8,
   aim: 0.8,
-  needed: { answers: 700, cents: 8400 },
+  needed: { answers: 704, cents: 8400 },
   needed_least: { answers: 300, cents: 3600 },
-  needed_most: { answers: 1100, cents: 13200 },
+  needed_most: { answers: 1123, cents: 13200 },
 };
 
 describe('how settled neighbours are', () => {
   it('is a share with its interval', () => {
     expect(settledText(SETTLED)).toBe(
-      '71 % of each image’s 10 nearest neighbours would be the same with 1,200 other answers (66 % – 76 %).',
+      '71\u00a0% of each image’s 10 nearest neighbours would be the same with 1,200 other answers (66 – 76\u00a0%).',
     );
   });
 
   it('has a price', () => {
     expect(neededText(SETTLED, 'USD', 800)).toBe(
-      'Until the target of 80 %: about 700 more answers (300 – 1,100), about $84.00 ($36.00 – $132.00).',
+      'Until the target of 80\u00a0%: about 700 more answers (300 – 1,100), about $84.00 ($36.00 – $132.00).',
     );
   });
 
@@ -39,13 +39,13 @@ describe('how settled neighbours are', () => {
       needed_most: { answers: null, cents: null },
     };
     expect(neededText(free, 'USD', 699)).toBe(
-      'Until 80 %: about 700 more answers (300 – no limit), more than the budget has left.',
+      'Until 80\u00a0%: about 700 more answers (300 – no limit), more than the budget has left.',
     );
   });
 
   it('may be reached, or out of reach', () => {
     expect(neededText({ ...SETTLED, needed: NOTHING }, 'USD', 5)).toBe(
-      'This reaches the target of 80 %.',
+      'This reaches the target of 80\u00a0%.',
     );
     const never = { ...SETTLED, needed: { answers: null, cents: null } };
     expect(neededText(never, 'USD', 5)).toContain('No number of answers');

@@ -11,7 +11,7 @@ export function settledText(settled: Settled): string {
   const nearest = n_neighbors === 1 ? 'nearest neighbour' : `${n_neighbors} nearest neighbours`;
   return (
     `${percent(share)} of each image’s ${nearest} would be the same with ` +
-    `${n_answers.toLocaleString('en')} other answers (${range(percent(low), percent(high))}).`
+    `${n_answers.toLocaleString('en')} other answers (${range(points(low), percent(high))}).`
   );
 }
 
@@ -50,12 +50,18 @@ function costs(needed: Needed, least: Needed, most: Needed, currency: string): s
   return `, about ${amount(needed.cents, currency)}${between}`;
 }
 
+/** With two digits: an estimate is not more exact. */
 function count({ answers }: Needed): string {
-  return (answers ?? 0).toLocaleString('en');
+  return Number((answers ?? 0).toPrecision(2)).toLocaleString('en');
 }
 
+/** With a space at which lines do not break. */
 function percent(share: number): string {
-  return `${Math.round(100 * share)} %`;
+  return `${points(share)}\u00a0%`;
+}
+
+function points(share: number): string {
+  return String(Math.round(100 * share));
 }
 
 function range(low: string, high: string): string {
