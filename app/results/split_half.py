@@ -39,10 +39,10 @@ from learning.groupings import Groupings
 from learning.split_half import SplitHalf, split_half
 
 logger = logging.getLogger(__name__)
-# Of one look: one says nothing of how much ways to halve the answers differ.
-SPLITS = 2
-# Two looks take about as long as this many trainings.
-_TRAININGS = 2 * SPLITS
+# Of one look. Each takes about as long as a training.
+SPLITS = 1
+# Two looks, and room for a busier machine, in trainings.
+_TRAININGS = 4 * SPLITS
 
 
 def run_split_half(campaign_id: UUID, job_id: UUID, epoch: int) -> None:

@@ -20,4 +20,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("DELETE FROM job WHERE kind = 'split_half'")
+    # The earlier version refuses settings that it does not know.
+    op.execute("UPDATE campaign SET settings = settings - 'settled_target'")
+    op.execute("UPDATE model SET settings = settings - 'settled_target'")
     op.drop_column("model", "settled")

@@ -25,6 +25,7 @@ from tests.app.test_annotation import a_lease, a_session, submit
 from tests.app.test_asking_again import CHECKED, decide
 from tests.app.test_asking_again import answer as answer_grids
 from tests.app.test_rounds import learned
+from tests.app.test_split_half import a_measured_campaign
 from tests.support.feature_sets import a_vector_table, random_values, uploaded
 from tests.support.migrations import migrate, query, tables
 from tests.support.questions import AGE, answer_age
@@ -240,3 +241,22 @@ def test_0032_marks_the_demo_that_came_first(environment: dict[str, str]) -> Non
     migrate(url, "downgrade", "0031")
     migrate(url, "upgrade", "head")
     assert query(url, "SELECT id FROM campaign WHERE is_demo") == [(demo.id,)]
+
+
+def test_0035_leaves_no_setting_or_job_that_the_earlier_version_refuses(
+    client: TestClient, environment: dict[str, str]
+) -> None:
+    url = environment["DATABASE_URL"]
+    a_measured_campaign(client, target=0.99)
+    measured = "SELECT settled IS NOT NULL, settings ? 'settled_target' FROM model"
+    assert query(url, measured) == [(True, True)]
+    migrate(url, "downgrade", "0034")
+    assert query(url, "SELECT count(*) FROM job WHERE kind = 'split_half'") == [(0,)]
+    for settings in (
+        "SELECT settings ? 'settled_target' FROM campaign",
+        "SELECT settings ? 'settled_target' FROM model",
+    ):
+        assert query(url, settings) == [(False,)]
+    migrate(url, "upgrade", "head")
+    # What was measured is lost, and the next round is measured again.
+    assert query(url, "SELECT settled FROM model") == [(None,)]
