@@ -110,7 +110,8 @@ def test_dimensions_that_no_answer_needs_are_no_columns(client: TestClient, owne
     a_published_model(campaign, points)
     base = f"/api/v1/campaigns/{campaign.id}/export"
     header, first, *_ = client.get(f"{base}/embedding.csv").text.splitlines()
-    assert header == "image,filename,x0,x2,by_features,deviation0,deviation2"
+    certainty = "by_features,deviation0,deviation2,kept,kept_low,kept_high,kept_of"
+    assert header == f"image,filename,x0,x2,{certainty}"
     assert [float(cell) for cell in first.split(",")[2:4]] == pytest.approx(points[0, [0, 2]])
     lines = client.get(f"{base}/vectors.tsv").text.splitlines()
     assert {line.count("\t") for line in lines} == {1}
