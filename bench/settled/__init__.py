@@ -1,0 +1,1 @@
+"""Whether what is said of settled neighbours holds: intervals, and campaigns that end themselves."""
