@@ -19,18 +19,20 @@ from learning.arrays import FloatArray
 
 # The logit with twice the answers, from that of half: intercept and slope; and its standard
 # deviation, at a logit of 0 or above, and how much larger it is for each unit below.
-_GAIN, _KEPT, _ERROR, _MORE_ERROR = 1.2, 0.78, 0.55, 0.1
+_GAIN, _KEPT, _ERROR, _MORE_ERROR = 1.25, 0.78, 0.6, 0.1
 # Relative error of the gain of each further doubling.
 GAIN_ERROR = 0.3
-# Correlations are only told apart between these.
+# Correlations of halves are only told apart between these; the curve reaches further.
 _LEAST, _MOST = 0.005, 0.995
-_POINTS = 400
+_POINTS, _NEAREST = 400, 1e-6
 
 
 def logit_of(share: ArrayLike, chance: float) -> FloatArray:
     """Return the logit (base 2) of the correlation that explains shares of common neighbours."""
     shares, correlations = _curve(chance)
-    correlation = np.clip(np.interp(share, shares, correlations), _LEAST, _MOST)
+    correlation = np.clip(
+        np.interp(np.asarray(share, np.float64), shares, correlations), _NEAREST, 1 - _NEAREST
+    )
     return np.asarray(np.log2(correlation / (1 - correlation)), np.float64)
 
 
@@ -43,7 +45,8 @@ def share_of(logit: ArrayLike, chance: float) -> FloatArray:
 
 def doubled(logit: ArrayLike) -> FloatArray:
     """Return the logits that are expected with twice the answers."""
-    return _GAIN + _KEPT * np.asarray(logit, np.float64)
+    least, most = (float(np.log2(r / (1 - r))) for r in (_LEAST, _MOST))
+    return _GAIN + _KEPT * np.clip(np.asarray(logit, np.float64), least, most)
 
 
 def error_of(logit: float) -> float:
@@ -58,7 +61,7 @@ def _curve(chance: float) -> tuple[FloatArray, FloatArray]:
     # Imported here so that servers start a second faster.
     from scipy.special import ndtr, ndtri
 
-    correlations = np.concatenate([[0.0], 1 - np.geomspace(0.999, 1e-6, _POINTS - 1)])
+    correlations = np.concatenate([[0.0], 1 - np.geomspace(0.999, _NEAREST, _POINTS - 1)])
     threshold = -ndtri(chance)
     upper = -ndtri((np.arange(_POINTS) + 0.5) / _POINTS * chance)
     above = correlations[:, None] * upper - threshold

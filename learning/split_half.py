@@ -99,7 +99,8 @@ class SplitHalf:
             return float(self.n_answers)
         if settled == 1 or self._half <= self.chance:
             return inf
-        return self.n_answers * 2.0 ** (min(0.0, doublings) if self._half == 1 else doublings)
+        doublings = min(0.0, doublings) if self._half == 1 else doublings
+        return float(self.n_answers * 2.0**doublings)
 
     def answers_between(self, settled: float, level: float = 0.8) -> tuple[float, float]:
         """Return the least and the most answers that this share may take (inf is possible).

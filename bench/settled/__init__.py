@@ -1,1 +1,1 @@
-"""Whether what is said of settled neighbours holds: intervals, and campaigns that end themselves."""
+"""What is said of settled neighbours: do intervals hold, and are campaigns ended rightly?"""

@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.settled.fits import fit_of
 from bench.settled.worlds import World
-from learning.arrays import FloatArray, IntArray
+from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.neighbors import nearest_neighbors
 from learning.split_half import SplitHalf, split_half
 
@@ -23,15 +23,16 @@ LEVEL = 0.8
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """look: what the first half says; kept: (n,) number of each image's neighbours that the model
-    of the second half has as well."""
+    of the second half has as well; seen: (n,) images that the second half shows."""
 
     world: World
     look: SplitHalf
     kept: FloatArray
+    seen: BoolArray
 
     @property
     def share(self) -> float:
-        return float(self.kept.mean()) / self.look.n_neighbors
+        return float(self.kept[self.seen].mean()) / self.look.n_neighbors
 
     @property
     def total_is_inside(self) -> bool:
@@ -42,7 +43,8 @@ class Outcome:
     def counts_inside(self) -> float:
         """Share of the images whose number of kept neighbours is in its interval."""
         _, low, high = self.look.kept_by_image(LEVEL).T
-        return float(((low <= self.kept) & (self.kept <= high)).mean())
+        inside = (low <= self.kept) & (self.kept <= high)
+        return float(inside[self.seen].mean())
 
 
 def outcome(strategy: str, world: World, n_splits: int, cache: Path) -> Outcome | None:
@@ -51,19 +53,13 @@ def outcome(strategy: str, world: World, n_splits: int, cache: Path) -> Outcome 
     look = split_half(fit, world.first, n_splits)
     if look is None:
         return None
-    shown = np.isin(look.images, world.second.images)
-    if not shown.all():
-        look = _of_images(look, shown)
     first, second = (
         nearest_neighbors(fit(answers)[look.images], look.n_neighbors)
         for answers in (world.first, world.second)
     )
-    return Outcome(world, look, _shared(first, second))
-
-
-def _of_images(look: SplitHalf, kept: IntArray) -> SplitHalf:
-    raise NotImplementedError
+    return Outcome(world, look, _shared(first, second), np.isin(look.images, world.second.images))
 
 
 def _shared(first: IntArray, second: IntArray) -> FloatArray:
-    return (first[:, :, None] == second[:, None, :]).any(axis=2).sum(axis=1).astype(np.float64)
+    both = (first[:, :, None] == second[:, None, :]).any(axis=2)
+    return np.asarray(both.sum(axis=1), np.float64)

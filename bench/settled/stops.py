@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.settled.fits import ROUNDS, fit_of
 from bench.settled.worlds import N_BINS, SimulatedCrowd, crowd_for, random_grids
-from learning.arrays import IntArray
+from learning.arrays import FloatArray, IntArray
 from learning.crowdster import CrowdSter
 from learning.groupings import Groupings
 from learning.neighbors import nearest_neighbors
@@ -54,8 +54,9 @@ def campaign(
     path = cache / f"campaign_{strategy}_{crowd.seed}_{crowd.noise}_{turn}_{n_rounds}.npz"
     if path.exists():
         stored = np.load(path)
-        return Groupings(*(stored[name] for name in ("images", "groups", "annotators")),
-                         crowd.n_images, int(stored["n_annotators"]))  # fmt: skip
+        tables = (stored[name].astype(np.int64) for name in ("images", "groups", "annotators"))
+        images, groups, annotators = tables
+        return Groupings(images, groups, annotators, crowd.n_images, int(stored["n_annotators"]))
     rng, rounds = np.random.default_rng([crowd.seed, turn, 3]), list[Groupings]()
     for number in range(n_rounds):
         grids = _grids(strategy, crowd, rounds, turn, rng)
@@ -97,12 +98,33 @@ def play(strategy: str, crowd: SimulatedCrowd, target: float, cache: Path) -> St
         # The second look is only taken if the first says so.
         looks = (split_half(fit, so_far, random_state=state) for state in (number, 100 + number))
         if all(look is not None and look.is_settled(target) for look in looks):
-            other = campaign(strategy, crowd, 1, LOOKS, cache).subset(np.arange(len(so_far)))
+            other = campaign(strategy, crowd, 1, number, cache)
             return Stop(crowd.seed, number, _share(fit(so_far), fit(other)))
     return Stop(crowd.seed, None, float("nan"))
 
 
-def _share(first: np.ndarray, second: np.ndarray) -> float:
+@dataclass(frozen=True)
+class NoiseLook:
+    """What a look says of answers that put images together at random: settled (as predicted), and
+    whether it would end a campaign, at a target hardly above chance."""
+
+    settled: float
+    auc: float
+    stops: bool
+
+
+def noise_look(strategy: str, seed: int, cache: Path) -> NoiseLook | None:
+    """A look at half a budget of noise. The features of SCDC have clusters."""
+    crowd = careful_crowd(strategy, seed, noise=1.0)
+    rng = np.random.default_rng([seed, 4])
+    answers = crowd.answers(random_grids(crowd, LOOKS * PER_ROUND // 2, rng), 0)
+    look = split_half(fit_of(strategy, crowd.features, crowd.seed, cache), answers)
+    if look is None:
+        return None
+    return NoiseLook(look.settled, float(look.auc.mean()), look.is_settled(1.5 * look.chance))
+
+
+def _share(first: FloatArray, second: FloatArray) -> float:
     k = neighbors_compared(len(first))
     here, there = nearest_neighbors(first, k), nearest_neighbors(second, k)
     return float((here[:, :, None] == there[:, None, :]).any(axis=2).mean())
