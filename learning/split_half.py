@@ -26,6 +26,8 @@ from learning.prediction_test import prediction_of
 Fit = Callable[[Groupings], FloatArray]
 # Chance is at most about a tenth.
 _IMAGES_PER_NEIGHBOR, _MOST_NEIGHBORS = 10, 10
+# Fewer than so many images for each neighbour are not compared.
+_LEAST_PER_NEIGHBOR = 3
 # How many standard errors above chance the halves must predict each other.
 _ERRORS_ABOVE_CHANCE = 3.0
 
@@ -141,11 +143,14 @@ class SplitHalf:
     def combined(self, other: SplitHalf) -> SplitHalf:
         """Return this with the splits of another look at the same answers.
 
-        Raises ValueError if the numbers of answers or of neighbours differ.
+        Raises ValueError if the numbers of answers or of neighbours differ, or if they have hardly
+        an image in common.
         """
         if (self.n_answers, self.n_neighbors) != (other.n_answers, other.n_neighbors):
             raise ValueError("both looks must be at the same answers")
         images, here, there = np.intersect1d(self.images, other.images, return_indices=True)
+        if len(images) <= 2 * self.n_neighbors:
+            raise ValueError(f"both looks compare only {len(images)} of the same images")
         squares = [len(look.auc) * look.auc_error**2 for look in (self, other)]
         auc = np.concatenate([self.auc, other.auc])
         return SplitHalf(
@@ -229,7 +234,8 @@ def split_half(
 
 def _neighbors_of(answers: Groupings, seen: BoolArray) -> int:
     """The same number for all splits of the same answers, if enough images are compared."""
-    return min(neighbors_compared(int(_is_shown(answers).sum())), int(seen.sum()) - 1)
+    most = (int(seen.sum()) - 1) // _LEAST_PER_NEIGHBOR
+    return max(1, min(neighbors_compared(int(_is_shown(answers).sum())), most))
 
 
 def _look(
