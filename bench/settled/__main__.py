@@ -21,8 +21,10 @@ from bench.settled.worlds import World, real, simulated
 SPLITS = {"crowdster": 2, "cen": 1, "scdc": 1}
 CHOSEN = {"crowdster": range(36), "cen": range(13), "scdc": range(13)}
 FRESH = {"crowdster": range(100, 120), "cen": range(100, 110), "scdc": range(100, 110)}
+# Draws of each real crowd, campaigns that may end themselves, and campaigns of noise.
+REAL = {"crowdster": 3, "cen": 0, "scdc": 3}
 STOPS = {"crowdster": 20, "cen": 0, "scdc": 0}
-NOISE = {"crowdster": 20, "cen": 20, "scdc": 20}
+NOISE = {"crowdster": 20, "cen": 0, "scdc": 20}
 
 
 def main() -> None:
@@ -36,7 +38,8 @@ def main() -> None:
             worlds = (world for seed in seeds[name] for world in _both(simulated(name, seed), name))
             outcomes[name, crowds] = _outcomes(name, worlds, cache)
         if options.data:
-            outcomes[name, "real"] = _outcomes(name, real(name, options.data, 3), cache)
+            worlds = iter(real(name, options.data, REAL[name]))
+            outcomes[name, "real"] = _outcomes(name, worlds, cache)
         stops[name] = [
             play(name, careful_crowd(name, seed), TARGET, cache) for seed in range(STOPS[name])
         ]
