@@ -38,8 +38,7 @@ def main() -> None:
             worlds = (world for seed in seeds[name] for world in _both(simulated(name, seed), name))
             outcomes[name, crowds] = _outcomes(name, worlds, cache)
         if options.data:
-            worlds = iter(real(name, options.data, REAL[name]))
-            outcomes[name, "real"] = _outcomes(name, worlds, cache)
+            outcomes[name, "real"] = _outcomes(name, real(name, options.data, REAL[name]), cache)
         stops[name] = [
             play(name, careful_crowd(name, seed), TARGET, cache) for seed in range(STOPS[name])
         ]

@@ -21,8 +21,8 @@ From one half of a crowd's answers: how many of each image's nearest neighbours 
 answers would keep. What is true is what the model of the other half keeps. *Total*: share of the
 campaigns whose share of kept neighbours is in its interval, which states {LEVEL:.0%}; *below*:
 whose share is below it. *Images*: share of the images whose number of kept neighbours is in its
-interval. *Miss*: mean of the true share minus the expected one. The constants of `learning.neighbor_growth`
-were chosen on the simulated crowds marked *chosen* (and on a spectral model of those crowds), and
+interval. *Miss*: mean of the true share minus the expected one. The constants of
+`learning.neighbor_growth` were chosen on the simulated crowds marked *chosen* (and on a spectral model of those crowds), and
 on no real crowd. Campaigns of one real crowd share answers. For CEN and SCDC, either half says
 something of the other, so that two campaigns are of one crowd.
 
@@ -31,8 +31,8 @@ something of the other, so that two campaigns are of one crowd.
 ## Campaigns that end themselves
 
 {LOOKS} rounds of {PER_ROUND} grids; after each round two looks with fresh halves, each with one
-split. A campaign ends itself when both say that at least {TARGET:.0%} is settled. *Settled*: of those that
-ended themselves, how many share at least that with the model of a campaign of as many other
+split. A campaign ends itself when both say that at least {TARGET:.0%} is settled. *Settled*: of
+those that ended themselves, how many share at least that with the model of a campaign of as many other
 answers, with grids of its own; *share*: how much on average. *Saved*: mean share of the budget,
 over all campaigns.
 
