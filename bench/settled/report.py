@@ -22,9 +22,9 @@ answers would keep. What is true is what the model of the other half keeps. *Tot
 campaigns whose share of kept neighbours is in its interval, which states {LEVEL:.0%}; *below*:
 whose share is below it. *Images*: share of the images whose number of kept neighbours is in its
 interval. *Miss*: mean of the true share minus the expected one. The constants of
-`learning.neighbor_growth` were chosen on the simulated crowds marked *chosen* (and on a spectral model of those crowds), and
-on no real crowd. Campaigns of one real crowd share answers. For CEN and SCDC, either half says
-something of the other, so that two campaigns are of one crowd.
+`learning.neighbor_growth` were chosen on the simulated crowds marked *chosen* (and on a spectral
+model of those crowds), and on no real crowd. Campaigns of one real crowd share answers. For CEN
+and SCDC, either half says something of the other, so that two campaigns are of one crowd.
 
 {{intervals}}
 
@@ -32,17 +32,18 @@ something of the other, so that two campaigns are of one crowd.
 
 {LOOKS} rounds of {PER_ROUND} grids; after each round two looks with fresh halves, each with one
 split. A campaign ends itself when both say that at least {TARGET:.0%} is settled. *Settled*: of
-those that ended themselves, how many share at least that with the model of a campaign of as many other
-answers, with grids of its own; *share*: how much on average. *Saved*: mean share of the budget,
-over all campaigns.
+those that ended themselves, how many share at least that with the model of a campaign of as many
+other answers, with grids of its own; *share*: how much on average. *Saved*: mean share of the
+budget, over all campaigns.
 
 {{stops}}
 
 ## Noise
 
 Answers that put images together at random, {LOOKS * PER_ROUND // 2} of them, at a target of one
-and a half times chance. The features of SCDC have clusters, which both halves see. *Agree*: largest
-share that is said to be settled; *AUC*: of predictions of one half by the other, the largest.
+and a half times chance. The features of SCDC have clusters, which both halves see. *Agree*:
+largest share that is said to be settled; *AUC*: of predictions of one half by the other, the
+largest.
 
 {{noise}}
 """
