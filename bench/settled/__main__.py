@@ -20,11 +20,11 @@ from bench.settled.worlds import World, real, simulated
 # others.
 SPLITS = {"crowdster": 2, "cen": 1, "scdc": 1}
 CHOSEN = {"crowdster": range(36), "cen": range(13), "scdc": range(13)}
-FRESH = {"crowdster": range(100, 120), "cen": range(100, 110), "scdc": range(100, 110)}
+FRESH = {"crowdster": range(100, 120), "cen": range(100, 102), "scdc": range(100, 103)}
 # Draws of each real crowd, campaigns that may end themselves, and campaigns of noise.
 REAL = {"crowdster": 3, "cen": 0, "scdc": 3}
 STOPS = {"crowdster": 20, "cen": 0, "scdc": 0}
-NOISE = {"crowdster": 20, "cen": 0, "scdc": 20}
+NOISE = {"crowdster": 20, "cen": 10, "scdc": 20}
 
 
 def main() -> None:
