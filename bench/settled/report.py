@@ -22,8 +22,11 @@ answers would keep. What is true is what the model of the other half keeps. *Tot
 campaigns whose share of kept neighbours is in its interval, which states {LEVEL:.0%}; *below*:
 whose share is below it. *Images*: share of the images whose number of kept neighbours is in its
 interval. *Miss*: mean of the true share minus the expected one. The constants of
-`learning.neighbor_growth` were chosen on the simulated crowds marked *chosen* (and on a spectral
-model of those crowds), and on no real crowd. Campaigns of one real crowd share answers. For CEN
+`learning.neighbor_growth` were fitted to the simulated crowds marked *chosen* (and to a spectral
+model of those crowds). The results of CrowdSter on the real crowds had been seen by then: an
+earlier version was too narrow there near chance, and its sampling error was mended, so that this
+row is no judgement by unseen data.
+Campaigns of one real crowd share answers. For CEN
 and SCDC, either half says something of the other, so that two campaigns are of one crowd.
 
 {{intervals}}
