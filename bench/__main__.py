@@ -35,7 +35,7 @@ ALONE = (
 def main() -> None:
     data = os.environ.get("LIKEWISE_BENCH_DATA")
     if data:
-        for module in ("bench.real_crowds", "bench.cen.loop", "bench.cover"):
+        for module in ("bench.real_crowds", "bench.cen.loop", "bench.cover", "bench.settled"):
             subprocess.run([sys.executable, "-m", module, "--data", data], check=True)
     for name in ALONE:
         subprocess.run([sys.executable, "-m", name], check=True)

@@ -7,40 +7,26 @@ is kept is beta-binomial around it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from learning.arrays import FloatArray
+from learning.neighbor_growth import doubled, logit_of, share_of
 
 # Variance of the number that two models have in common, in those of independent neighbours.
 _DISPERSION = 1.0
 
 
-class Spread(NamedTuple):
-    """chance: the share for positions that say nothing; settled: the mean of all images, and its
-    standard deviation."""
-
-    chance: float
-    settled: float
-    error: float
-
-
-def normal_quantile(probability: float) -> float:
-    """Return the quantile of the standard normal distribution."""
-    from scipy.special import ndtri
-
-    return float(ndtri(probability))
-
-
-def kept_counts(shared: FloatArray, k: int, spread: Spread, level: float) -> FloatArray:
+def kept_counts(
+    shared: FloatArray, k: int, chance: float, settled: float, error: float, level: float
+) -> FloatArray:
     """Return (n, 3) expected number, and bounds that have it with this probability.
 
-    shared: (R, n) shares of the k neighbours that both halves have.
+    shared: (R, n) shares of the k neighbours that both halves have; settled: the mean share of all
+    images that is kept, with its standard deviation.
     """
     half, uncertain = _shrunk(shared, k)
-    share, slope = _with_twice_the_answers(half, spread)
-    variance = slope**2 * uncertain + spread.error**2 + _DISPERSION * share * (1 - share) / k
+    share, slope = _with_twice_the_answers(half, chance, settled)
+    variance = slope**2 * uncertain + error**2 + _DISPERSION * share * (1 - share) / k
     low, high = _bounds(share, variance, k, level)
     return np.stack([k * share, low, high], axis=1)
 
@@ -56,13 +42,16 @@ def _shrunk(shared: FloatArray, k: int) -> tuple[FloatArray, float]:
     return mean + weight * (by_image - mean), weight * noise
 
 
-def _with_twice_the_answers(half: FloatArray, spread: Spread) -> tuple[FloatArray, FloatArray]:
-    """(n,) shares by the Spearman-Brown formula, with the mean that is settled, and their
-    derivative."""
-    reliability = np.clip((half - spread.chance) / (1 - spread.chance), 0.0, 1.0)
-    share = spread.chance + (1 - spread.chance) * 2 * reliability / (1 + reliability)
-    share += spread.settled - share.mean()
-    return np.clip(share, 0.0, 1.0), 2 / (1 + reliability) ** 2
+def _with_twice_the_answers(
+    half: FloatArray, chance: float, settled: float
+) -> tuple[FloatArray, FloatArray]:
+    """(n,) shares with twice the answers, of this mean, and their derivative."""
+    step = 0.02
+    share, less, more = (
+        share_of(doubled(logit_of(half + change, chance)), chance) for change in (0, -step, step)
+    )
+    slope = (more - less) / (2 * step)
+    return np.clip(share + settled - share.mean(), 0.0, 1.0), slope
 
 
 def _bounds(

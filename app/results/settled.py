@@ -3,7 +3,6 @@ of its answers have in common (learning/split_half.py)."""
 
 from dataclasses import dataclass
 from datetime import UTC
-from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +16,11 @@ from app.results.model_parts import read_arrays
 from app.results.models import Model
 from app.strategies.settling import target_of
 from app.strategies.stored_arrays import StoredArrays
-from learning.split_half import SplitHalf, answers_until
+from learning.neighbor_growth import Growth
+from learning.split_half import SplitHalf
 
+# More than these are as good as impossible.
+MOST_ANSWERS = 10_000_000
 # What the estimate is about while a campaign has no target.
 USUAL_TARGET = 0.8
 
@@ -58,6 +60,7 @@ def described(
         "share": halves.settled,
         "low": low,
         "high": high,
+        "half": halves.growth.half,
         "chance": halves.chance,
         "n_neighbors": halves.n_neighbors,
         "n_answers": halves.n_answers,
@@ -160,8 +163,12 @@ def newest_settled(session: Session, campaign: Campaign, models: list[Model]) ->
     stored, target = model.settled, target_of(campaign.settings)
     aim = target or USUAL_TARGET
 
-    def needed(share: float) -> Needed:
-        return _needed(session, campaign, stored, share, aim)
+    growth = Growth(stored["half"], stored["chance"], stored["n_answers"])
+    least, most = growth.answers_between(aim) if aim > growth.chance else (0.0, 0.0)
+    expected = growth.answers_for(aim) if aim > growth.chance else 0.0
+
+    def needed(answers: float) -> Needed:
+        return _needed(session, campaign, answers)
 
     return Settled(
         version=model.version,
@@ -174,18 +181,15 @@ def newest_settled(session: Session, campaign: Campaign, models: list[Model]) ->
         predicts=stored["predicts"],
         target=target,
         aim=aim,
-        needed=needed(stored["share"]),
-        needed_least=needed(stored["high"]),
-        needed_most=needed(stored["low"]),
+        needed=needed(expected),
+        needed_least=needed(least),
+        needed_most=needed(most),
     )
 
 
-def _needed(
-    session: Session, campaign: Campaign, stored: dict[str, Any], share: float, aim: float
-) -> Needed:
-    """Return what is needed if `share` is settled now."""
-    whole = answers_until(aim, share, stored["n_answers"], stored["chance"])
-    if not isfinite(whole):
+def _needed(session: Session, campaign: Campaign, answers: float) -> Needed:
+    """Return what is needed beyond the answers there are. answers: of the whole campaign."""
+    if answers > MOST_ANSWERS:
         return Needed(None, None)
-    more = max(0, round(whole) - campaign.n_finished)
+    more = max(0, round(answers) - campaign.n_finished)
     return Needed(more, hooks.cost_of_answers(session, campaign, more) if more else 0)
