@@ -125,12 +125,13 @@ class NeededOut(BaseModel):
 
 
 class SettledOut(BaseModel):
-    """How settled the nearest neighbours are, from models of two halves of the answers: the
-    `share` of the `n_neighbors` nearest that would be the same with as many other answers, between
-    `low` and `high` in 8 of 10 cases; `chance` is the share for a model that knows nothing.
-    `predicts`: each half predicts the other. `version`: the newest model for which it is measured,
-    from `n_answers` answers. `target`: share at which the campaign ends; `needed`, `needed_least`,
-    `needed_most`: until `aim` is settled, which is the target or 80 %."""
+    """How settled the nearest neighbours are, from models of two halves of the answers: the `share`
+    of the `n_neighbors` nearest that would be the same with as many other answers, between `low`
+    and `high` in 8 of 10 cases; `chance` is the share for a model that knows nothing.
+    `predicts`: each half predicts the other. `is_enough`: it is sure that the target is reached.
+    `version`: the newest model for which it is measured, from `n_answers` answers. `target`:
+    share at which the campaign ends; `needed`, `needed_least`, `needed_most`: until `aim` is
+    settled, which is the target or 80 %."""
 
     version: int
     share: float
@@ -140,6 +141,7 @@ class SettledOut(BaseModel):
     n_neighbors: int
     n_answers: int
     predicts: bool
+    is_enough: bool
     target: float | None
     aim: float
     needed: NeededOut

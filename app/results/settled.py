@@ -136,8 +136,8 @@ class Settled:
 
     share: of the `n_neighbors` nearest, chance included, that would be the same with as many other
     answers; low, high: an interval that holds in 8 of 10 cases; predicts: each half of the answers
-    predicts the other better than chance; aim: the campaign's target, or the usual one; needed,
-    needed_least, needed_most: until `aim` is reached.
+    predicts the other better than chance; is_enough: two looks were sure of the target; aim: the
+    campaign's target, or the usual one; needed, needed_least, needed_most: until `aim` is reached.
     """
 
     version: int
@@ -148,6 +148,7 @@ class Settled:
     n_neighbors: int
     n_answers: int
     predicts: bool
+    is_enough: bool
     target: float | None
     aim: float
     needed: Needed
@@ -179,6 +180,7 @@ def newest_settled(session: Session, campaign: Campaign, models: list[Model]) ->
         n_neighbors=stored["n_neighbors"],
         n_answers=stored["n_answers"],
         predicts=stored["predicts"],
+        is_enough=stored["enough"] is not None and stored["target"] == target,
         target=target,
         aim=aim,
         needed=needed(expected),

@@ -11,6 +11,7 @@ const SETTLED: Settled = {
   n_neighbors: 10,
   n_answers: 1200,
   predicts: true,
+  is_enough: false,
   target: 0.8,
   aim: 0.8,
   needed: { answers: 704, cents: 8400 },
@@ -44,9 +45,12 @@ describe('how settled neighbours are', () => {
   });
 
   it('may be reached, or out of reach', () => {
-    expect(neededText({ ...SETTLED, needed: NOTHING }, 'USD', 5)).toBe(
+    const reached = { ...SETTLED, needed: NOTHING };
+    expect(neededText({ ...reached, is_enough: true }, 'USD', 5)).toBe(
       'This reaches the target of 80\u00a0%.',
     );
+    expect(neededText(reached, 'USD', 5)).toContain('This may reach the target of 80\u00a0%. The');
+    expect(neededText({ ...reached, target: null }, 'USD', 5)).toBe('This reaches 80\u00a0%.');
     const never = { ...SETTLED, needed: { answers: null, cents: null } };
     expect(neededText(never, 'USD', 5)).toContain('No number of answers');
   });

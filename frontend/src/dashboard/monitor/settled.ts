@@ -17,7 +17,7 @@ export function settledText(settled: Settled): string {
 
 /** What it takes until the target is reached. `left`: answers of the budget that are not given. */
 export function neededText(settled: Settled, currency: string, left: number): string {
-  const { aim, target, predicts, needed, needed_least, needed_most } = settled;
+  const { aim, target, predicts, is_enough, needed, needed_least, needed_most } = settled;
   const share = target === null ? percent(aim) : `the target of ${percent(aim)}`;
   if (!predicts) {
     return (
@@ -25,7 +25,10 @@ export function neededText(settled: Settled, currency: string, left: number): st
       (target === null ? '.' : ', and the campaign does not end.')
     );
   }
-  if (needed.answers === 0) return `This reaches ${share}.`;
+  if (needed.answers === 0 && (is_enough || target === null)) return `This reaches ${share}.`;
+  if (needed.answers === 0) {
+    return `This may reach ${share}. The campaign ends when the lower end of the range does.`;
+  }
   if (needed.answers === null) return `No number of answers is expected to reach ${share}.`;
   const most = needed_most.answers === null ? 'no limit' : count(needed_most);
   const answers = `about ${count(needed)} more answers (${range(count(needed_least), most)})`;
