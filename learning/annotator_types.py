@@ -1,0 +1,269 @@
+"""Types of annotators: whether people see the images in different ways, and who sees them alike.
+
+Everybody's answers give positions x (spectral, from co-grouping) and the probability p_ij that two
+images are grouped together. The score of annotator w says in which directions of x they deviate:
+
+    z_g = sum over the pairs of answer g of  r_ij * vech(x_i x_j')
+
+the derivative of the likelihood with respect to a metric of their own (Rao's score; the metric is
+that of Gomes et al., "Crowdclustering", 2011). r is the residual of the label after a regression,
+for each annotator, on a constant, p and the log odds. So carelessness, coarse or fine grouping,
+and putting everything into one group leave no trace in z: they are not types.
+
+If all annotators see the images in one way, the scores of a person's answers are independent with
+mean zero. If there are types, answers of a person point in the same direction. The statistic is the
+largest eigenvalue of the products of different answers of one person, its null distribution that
+with random signs of the answers (wild bootstrap; Wu 1986), which needs no equal variances: people
+may differ in noise and in the number of answers. Every further direction that passes the same test
+is another type. Nothing here depends on the attributes of a trained model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from learning.annotator_scores import AnswerSums, Lines, fit_lines, person_sums, sum_answers
+from learning.arrays import BoolArray, FloatArray, IntArray
+from learning.groupings import Groupings
+
+# A direction in which people differ by chance is taken for types this often.
+LEVEL = 0.01
+FEWEST_ANSWERS = 3
+FEWEST_PEOPLE = 3
+# Below this probability it is unclear to which type a person belongs.
+LEAST_PROBABILITY = 0.8
+# So many standard errors must a person's answers follow everybody's, or their type is unclear.
+LEAST_ATTENTION = 2.0
+_MOST_TYPES = 6
+_N_SHUFFLES = 999
+_N_STEPS = 100
+_N_STARTS = 5
+# Variance of people within a type, in units of the variance of one answer.
+_SPREADS = (0.0, 0.05, 0.1, 0.2, 0.4)
+UNCLEAR = -1
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorTypes:
+    """Types 0, 1, ..., the largest first.
+
+    type:        (W,) int64, UNCLEAR for people with too few or too undecided answers; with one
+                 type, 0 for all others
+    probability: (W,) of that type
+    p_values:    of each tested direction in which people may differ: the first is that of "all see
+                 the images in one way"; the last is above LEVEL unless no more were tested
+    separation:  distance of the two nearest types in standard deviations of a typical person's
+                 score; 0 with one type
+    scores:      (W, D) mean score of each person, whitened: with n answers, their covariance is 1/n
+    n_answers:   (W,) answers that were used
+    positions:   (N, d) of the images by all answers
+    """
+
+    type: IntArray
+    probability: FloatArray
+    p_values: FloatArray
+    separation: float
+    scores: FloatArray
+    n_answers: IntArray
+    positions: FloatArray
+
+    @property
+    def n_types(self) -> int:
+        return int(self.type.max(initial=0)) + 1
+
+    @property
+    def p(self) -> float:
+        """Of the null hypothesis that there is one type."""
+        return float(self.p_values[0])
+
+    @property
+    def sizes(self) -> IntArray:
+        """(n_types,) people."""
+        return np.bincount(self.type[self.type >= 0], minlength=self.n_types)
+
+
+def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
+    """Types of the annotators of `groupings`, and how sure it is that there are several.
+
+    Answers that tell nothing (fewer than two images, nothing grouped) are ignored.
+    """
+    sums = sum_answers(groupings, seed)
+    p_values = _p_values(_PersonScores.of(sums), np.random.default_rng([seed, 1]))
+    # People of different folds can be compared by their deviation from one common view.
+    scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)))
+    means = scores.means()
+    directions = scores.directions(int((p_values <= LEVEL).sum()))
+    one = AnnotatorTypes(
+        np.where(scores.judged, 0, UNCLEAR),
+        scores.judged.astype(np.float64),
+        p_values,
+        0.0,
+        means,
+        sums.n_answers,
+        sums.positions,
+    )
+    if directions.shape[1] == 0:
+        return one
+    lines = scores.lines
+    typed = scores.judged & (lines.slope > LEAST_ATTENTION * lines.slope_error)
+    mixture = _best_mixture(means[typed] @ directions, sums.n_answers[typed])
+    if mixture is None:
+        return one
+    rank = np.argsort(np.argsort(-mixture.sizes(), kind="stable"))
+    probability = mixture.share.max(axis=1)
+    types, certain = np.full(len(typed), UNCLEAR), np.zeros(len(typed))
+    kind = rank[mixture.share.argmax(axis=1)]
+    types[typed] = np.where(probability >= LEAST_PROBABILITY, kind, UNCLEAR)
+    certain[typed] = probability
+    gaps = scipy.spatial.distance.pdist(mixture.centres)
+    separation = float(gaps.min() * np.sqrt(np.median(sums.n_answers[typed])))
+    return replace(one, type=types, probability=certain, separation=separation)
+
+
+@dataclass(frozen=True, eq=False)
+class _PersonScores:
+    """Scores with a covariance of 1 between answers of one person, and their bootstrap.
+
+    whitening: (D, D); judged: (W,) people with enough answers
+    """
+
+    sums: AnswerSums
+    lines: Lines
+    whitening: FloatArray
+    judged: BoolArray
+
+    @classmethod
+    def of(cls, sums: AnswerSums) -> _PersonScores:
+        lines = fit_lines(sums, sums.labels)
+        whitening = _whitening(lines.scores, sums.annotator)
+        return cls(sums, lines, whitening, sums.n_answers >= FEWEST_ANSWERS)
+
+    def means(self) -> FloatArray:
+        """(W, D) mean score of each person; 0 without answers."""
+        sums = person_sums(
+            self.lines.scores @ self.whitening, self.sums.annotator, self.sums.n_annotators
+        )
+        return np.asarray(sums / np.maximum(self.sums.n_answers, 1)[:, None])
+
+    def bootstrapped(self, rng: np.random.Generator) -> FloatArray:
+        """(G, D) scores of answers in which everyone has the same view: each person's line, plus
+        the answers' residuals with random signs. All regressions are repeated."""
+        signs = rng.choice([-1.0, 1.0], (len(self.sums.labels), 1))
+        expected = self.lines.expected
+        return fit_lines(self.sums, expected + signs * (self.sums.labels - expected)).scores
+
+    def leading(self, scores: FloatArray, without: FloatArray) -> tuple[float, FloatArray]:
+        """The largest eigenvalue, and its vector, of the products of different answers of one
+        person, orthogonal to the directions `without` (D, k)."""
+        who = self.sums.annotator
+        rows = self.judged[who]
+        weight = 1.0 / np.sqrt(np.maximum(self.sums.n_answers[who], 1)) * rows
+        values = (scores @ self.whitening) * weight[:, None]
+        values -= values @ without @ without.T
+        total = person_sums(values, who, self.sums.n_annotators)
+        eigenvalues, vectors = np.linalg.eigh(total.T @ total - values.T @ values)
+        return float(eigenvalues[-1]), vectors[:, -1]
+
+    def directions(self, n: int) -> FloatArray:
+        """(D, n) the orthonormal directions in which people differ most."""
+        known = np.zeros((len(self.whitening), 0))
+        for _ in range(n):
+            known = np.column_stack([known, self.leading(self.lines.scores, known)[1]])
+        return known
+
+
+def _whitening(scores: FloatArray, annotator: IntArray) -> FloatArray:
+    """(D, D) a factor for scores (G, D) after which answers of one person have covariance 1."""
+    n = np.bincount(annotator)
+    means = person_sums(scores, annotator, len(n)) / np.maximum(n, 1)[:, None]
+    inner = scores - means[annotator]
+    covariance = inner.T @ inner / max(1, len(scores) - int((n > 0).sum()))
+    covariance += 1e-3 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-12)))
+
+
+def _p_values(scores: _PersonScores, rng: np.random.Generator) -> FloatArray:
+    """The p value of each direction in which people differ, and of the first in which they do
+    not."""
+    width = len(scores.whitening)
+    if scores.judged.sum() < 2 * FEWEST_PEOPLE:
+        return np.ones(1)
+    null = [scores.bootstrapped(rng) for _ in range(_N_SHUFFLES)]
+    p_values: list[float] = []
+    known = np.zeros((width, 0))
+    while len(p_values) < min(_MOST_TYPES - 1, width):
+        strength, direction = scores.leading(scores.lines.scores, known)
+        larger = sum(scores.leading(each, known)[0] >= strength for each in null)
+        p_values.append((1 + larger) / (1 + _N_SHUFFLES))
+        if p_values[-1] > LEVEL:
+            break
+        known = np.column_stack([known, direction])
+    return np.array(p_values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """A mixture of normal distributions of people's mean scores. bic: of the fit, smaller is
+    better; centres: (K, k); share: (W, K) probability of each type."""
+
+    bic: float
+    centres: FloatArray
+    share: FloatArray
+
+    def sizes(self) -> IntArray:
+        return np.bincount(self.share.argmax(axis=1), minlength=len(self.centres))
+
+
+def _best_mixture(means: FloatArray, n_answers: IntArray) -> _Mixture | None:
+    """The number of types, from 2 to one more than the dimensions, with the smallest BIC; None if
+    every mixture has a type with too few people.
+
+    means: (W, k); n_answers: (W,)
+    """
+    fits = []
+    for n_types in range(2, means.shape[1] + 2):
+        if len(means) < n_types * FEWEST_PEOPLE:
+            break
+        tried = [
+            _expectation_maximisation(means, 1.0 / n_answers[:, None] + spread, centres)
+            for spread in _SPREADS
+            for centres in _starts(means, n_types)
+        ]
+        fits.append(min(tried, key=lambda fit: fit.bic))
+    fits = [fit for fit in fits if fit.sizes().min() >= FEWEST_PEOPLE]
+    return min(fits, key=lambda fit: fit.bic, default=None)
+
+
+def _starts(means: FloatArray, n_types: int) -> list[FloatArray]:
+    """Parts of equal size along the strongest direction, and random people."""
+    rng = np.random.default_rng(0)
+    parts = np.array_split(np.argsort(means[:, 0]), n_types)
+    random = [means[rng.choice(len(means), n_types, replace=False)] for _ in range(_N_STARTS)]
+    return [np.stack([means[part].mean(axis=0) for part in parts]), *random]
+
+
+def _expectation_maximisation(
+    means: FloatArray, variance: FloatArray, centres: FloatArray
+) -> _Mixture:
+    """The mixture from a start (K, k); variance: (W, 1) of each person's mean."""
+    n_people, width = means.shape
+    log_share = np.full(len(centres), -np.log(len(centres)))
+    before = -np.inf
+    for _ in range(_N_STEPS):
+        gaps = ((means[:, None] - centres) ** 2).sum(axis=2)
+        joint = log_share - gaps / variance / 2 - width * np.log(variance) / 2
+        total = scipy.special.logsumexp(joint, axis=1)
+        share = np.exp(joint - total[:, None])
+        if total.sum() - before < 1e-6:
+            break
+        before = float(total.sum())
+        weight = share / variance
+        centres = weight.T @ means / np.maximum(weight.sum(axis=0), 1e-9)[:, None]
+        log_share = np.log((share.sum(axis=0) + 1.0) / (n_people + len(centres)))
+    n_free = len(centres) * (width + 1)
+    return _Mixture(n_free * np.log(n_people) - 2 * float(total.sum()), centres, share)
