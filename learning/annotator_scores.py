@@ -22,7 +22,7 @@ from learning.groupings import Groupings, Pairs
 from learning.pooled.fitting import PooledSettings, most_probable, start
 
 _N_DIMENSIONS = 4
-_N_FOLDS = 5
+N_FOLDS = 3
 _N_ITERATIONS = 40
 # More answers of one person, or pairs and answers of all people, say little more and cost time.
 _MOST_ANSWERS = 40
@@ -104,26 +104,21 @@ def fit_lines(sums: AnswerSums, labels: FloatArray) -> Lines:
 
 
 def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
-    """The sums of all answers that tell something, up to limits of time.
-
-    Answers beyond _MOST_ANSWERS of one person, _MOST_PAIRS pairs or _MOST_ROWS in all are left out
-    at random.
-    """
-    kept = groupings.subset(_sampled(groupings, seed))
-    positions, _ = _positions(kept, seed)
+    """The sums of answers that all tell something."""
+    positions, _ = learned_positions(groupings, seed)
     axes = _principal(positions)
     people = np.random.default_rng([seed, 2]).permutation(groupings.n_annotators)
-    fold = (people % _N_FOLDS)[kept.annotators]
+    fold = (people % N_FOLDS)[groupings.annotators]
     width = axes.shape[1] * (axes.shape[1] + 1) // 2 + 2
-    products, labels = np.zeros((len(kept), width, width)), np.zeros((len(kept), width))
+    products, labels = np.zeros((len(groupings), width, width)), np.zeros((len(groupings), width))
     for number in np.unique(fold):
         own = fold == number
         if own.all():
             continue
         rows = np.flatnonzero(own)
-        products[rows], labels[rows] = _fold_sums(kept.subset(own), kept.subset(~own), axes, seed)
+        products[rows], labels[rows] = _fold_sums(groupings.subset(own), groupings.subset(~own), axes, seed)
     return AnswerSums(
-        products, labels, kept.annotators, fold, groupings.n_annotators, positions
+        products, labels, groupings.annotators, fold, groupings.n_annotators, positions
     )
 
 
@@ -139,7 +134,7 @@ def _fold_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """(G, C, C) and (G, C) sums of the answers `own` about positions by `others`, which are aligned
     to axes (N, d)."""
-    places, bias = _positions(others, seed)
+    places, bias = learned_positions(others, seed)
     pairs = own.pairs()
     expected = scipy.special.expit(bias + (places[pairs.i] * places[pairs.j]).sum(axis=1))
     aligned = places @ np.linalg.lstsq(places, axes, rcond=None)[0]
@@ -155,8 +150,12 @@ def _fold_sums(
     return products, labels
 
 
-def _sampled(groupings: Groupings, seed: int) -> IntArray:
-    """Rows of informative answers within the limits, in ascending order."""
+def sample_answers(groupings: Groupings, seed: int) -> Groupings:
+    """The answers that tell something, up to limits of time.
+
+    Answers beyond _MOST_ANSWERS of one person, _MOST_PAIRS pairs or _MOST_ROWS in all are left out
+    at random.
+    """
     rng = np.random.default_rng([seed, 0])
     rows = rng.permutation(np.flatnonzero(groupings.informative_grids()))
     rows = rows[np.argsort(groupings.annotators[rows], kind="stable")]
@@ -167,10 +166,10 @@ def _sampled(groupings: Groupings, seed: int) -> IntArray:
     size = (groupings.images[rows[turn]] >= 0).sum(axis=1)
     affordable = np.cumsum(size * (size - 1) // 2) <= _MOST_PAIRS
     affordable &= (rank[turn] < _MOST_ANSWERS) & (np.arange(len(turn)) < _MOST_ROWS)
-    return np.sort(rows[turn[affordable]])
+    return groupings.subset(np.sort(rows[turn[affordable]]))
 
 
-def _positions(groupings: Groupings, seed: int) -> tuple[FloatArray, float]:
+def learned_positions(groupings: Groupings, seed: int) -> tuple[FloatArray, float]:
     """(N, d) the most probable positions in a model without annotators, and the bias."""
     settings = PooledSettings(
         n_dimensions=_N_DIMENSIONS, annotators=False, n_iterations=_N_ITERATIONS

@@ -26,7 +26,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from learning.annotator_scores import AnswerSums, Lines, fit_lines, person_sums, sum_answers
+from learning.annotator_scores import AnswerSums, Lines, fit_lines, person_sums, sample_answers, sum_answers
+from learning.annotator_views import assign_types
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
 
@@ -36,8 +37,6 @@ FEWEST_ANSWERS = 3
 FEWEST_PEOPLE = 3
 # Below this probability it is unclear to which type a person belongs.
 LEAST_PROBABILITY = 0.8
-# So many standard errors must a person's answers follow everybody's, or their type is unclear.
-LEAST_ATTENTION = 2.0
 _MOST_TYPES = 6
 _N_SHUFFLES = 999
 _N_STEPS = 100
@@ -56,8 +55,6 @@ class AnnotatorTypes:
     probability: (W,) of that type
     p_values:    of each tested direction in which people may differ: the first is that of "all see
                  the images in one way"; the last is above LEVEL unless no more were tested
-    separation:  distance of the two nearest types in standard deviations of a typical person's
-                 score; 0 with one type
     scores:      (W, D) mean score of each person, whitened: with n answers, their covariance is 1/n
     n_answers:   (W,) answers that were used
     positions:   (N, d) of the images by all answers
@@ -66,7 +63,6 @@ class AnnotatorTypes:
     type: IntArray
     probability: FloatArray
     p_values: FloatArray
-    separation: float
     scores: FloatArray
     n_answers: IntArray
     positions: FloatArray
@@ -91,7 +87,8 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
 
     Answers that tell nothing (fewer than two images, nothing grouped) are ignored.
     """
-    sums = sum_answers(groupings, seed)
+    answers = sample_answers(groupings, seed)
+    sums = sum_answers(answers, seed)
     p_values = _p_values(_PersonScores.of(sums), np.random.default_rng([seed, 1]))
     # People of different folds can be compared by their deviation from one common view.
     scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)))
@@ -101,7 +98,6 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
         np.where(scores.judged, 0, UNCLEAR),
         scores.judged.astype(np.float64),
         p_values,
-        0.0,
         means,
         sums.n_answers,
         sums.positions,
@@ -109,19 +105,31 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
     if directions.shape[1] == 0:
         return one
     lines = scores.lines
-    typed = scores.judged & (lines.slope > LEAST_ATTENTION * lines.slope_error)
-    mixture = _best_mixture(means[typed] @ directions, sums.n_answers[typed])
-    if mixture is None:
+    start = _start_types(means @ directions, scores)
+    n_types = int(start.max()) + 1
+    if n_types < 2:
         return one
-    rank = np.argsort(np.argsort(-mixture.sizes(), kind="stable"))
-    probability = mixture.share.max(axis=1)
-    types, certain = np.full(len(typed), UNCLEAR), np.zeros(len(typed))
-    kind = rank[mixture.share.argmax(axis=1)]
-    types[typed] = np.where(probability >= LEAST_PROBABILITY, kind, UNCLEAR)
-    certain[typed] = probability
-    gaps = scipy.spatial.distance.pdist(mixture.centres)
-    separation = float(gaps.min() * np.sqrt(np.median(sums.n_answers[typed])))
-    return replace(one, type=types, probability=certain, separation=separation)
+    types, clarity = assign_types(answers, start, n_types, seed)
+    clear = scores.judged & (clarity >= LEAST_PROBABILITY)
+    sizes = np.bincount(types[clear], minlength=n_types)
+    if sizes.min() < FEWEST_PEOPLE:
+        return one
+    rank = np.argsort(np.argsort(-sizes, kind="stable"))
+    return replace(
+        one,
+        type=np.where(clear, rank[types], UNCLEAR),
+        probability=np.where(scores.judged, clarity, 0.0),
+    )
+
+
+def _start_types(means: FloatArray, scores: _PersonScores) -> IntArray:
+    """(W,) first types by the mean scores (W, k); UNCLEAR for people with few answers."""
+    judged = scores.judged
+    mixture = _best_mixture(means[judged], scores.sums.n_answers[judged])
+    start = np.full(len(judged), UNCLEAR)
+    if mixture is not None:
+        start[judged] = mixture.share.argmax(axis=1)
+    return start
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +228,8 @@ class _Mixture:
 
 
 def _best_mixture(means: FloatArray, n_answers: IntArray) -> _Mixture | None:
-    """The number of types, from 2 to one more than the dimensions, with the smallest BIC; None if
-    every mixture has a type with too few people.
+    """The number of types, from 2 to one more than the dimensions, with the smallest BIC; None for
+    too few people. More than two types all have FEWEST_PEOPLE.
 
     means: (W, k); n_answers: (W,)
     """
@@ -235,7 +243,7 @@ def _best_mixture(means: FloatArray, n_answers: IntArray) -> _Mixture | None:
             for centres in _starts(means, n_types)
         ]
         fits.append(min(tried, key=lambda fit: fit.bic))
-    fits = [fit for fit in fits if fit.sizes().min() >= FEWEST_PEOPLE]
+    fits = fits[:1] + [fit for fit in fits[1:] if fit.sizes().min() >= FEWEST_PEOPLE]
     return min(fits, key=lambda fit: fit.bic, default=None)
 
 
