@@ -116,7 +116,9 @@ def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
         if own.all():
             continue
         rows = np.flatnonzero(own)
-        products[rows], labels[rows] = _fold_sums(groupings.subset(own), groupings.subset(~own), axes, seed)
+        products[rows], labels[rows] = _fold_sums(
+            groupings.subset(own), groupings.subset(~own), axes, seed
+        )
     return AnswerSums(
         products, labels, groupings.annotators, fold, groupings.n_annotators, positions
     )
@@ -144,9 +146,9 @@ def _fold_sums(
     assert pairs.grid is not None
     grids, starts = np.unique(pairs.grid, return_index=True)
     label = pairs.same.astype(np.float64)
-    for grid, start, end in zip(grids, starts, [*starts[1:], len(pairs)], strict=True):
-        products[grid] = columns[start:end].T @ columns[start:end]
-        labels[grid] = columns[start:end].T @ label[start:end]
+    for grid, first, end in zip(grids, starts, [*starts[1:], len(pairs)], strict=True):
+        products[grid] = columns[first:end].T @ columns[first:end]
+        labels[grid] = columns[first:end].T @ label[first:end]
     return products, labels
 
 

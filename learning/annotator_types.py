@@ -1,21 +1,23 @@
-"""Types of annotators: whether people see the images in different ways, and who sees them alike.
+"""Types of annotators: whether people see the images in different ways, and which people agree.
 
-Everybody's answers give positions x (spectral, from co-grouping) and the probability p_ij that two
-images are grouped together. The score of annotator w says in which directions of x they deviate:
+The answers of other people (of other folds) give positions x and the probability p_ij that two
+images are grouped together. The score of an answer g says in which directions of x it deviates:
 
-    z_g = sum over the pairs of answer g of  r_ij * vech(x_i x_j')
+    z_g = sum over the pairs of g of  r_ij * vech(x_i x_j')
 
-the derivative of the likelihood with respect to a metric of their own (Rao's score; the metric is
-that of Gomes et al., "Crowdclustering", 2011). r is the residual of the label after a regression,
-for each annotator, on a constant, p and the log odds. So carelessness, coarse or fine grouping,
-and putting everything into one group leave no trace in z: they are not types.
+the derivative of the likelihood with respect to a metric of the annotator's own (Rao's score; the
+metric is that of Gomes et al., "Crowdclustering", 2011). r is what remains of the label after a
+line of each annotator through everybody's view. So carelessness, coarse or fine grouping, and
+putting everything into one group leave nothing: they are not types.
 
-If all annotators see the images in one way, the scores of a person's answers are independent with
-mean zero. If there are types, answers of a person point in the same direction. The statistic is the
-largest eigenvalue of the products of different answers of one person, its null distribution that
-with random signs of the answers (wild bootstrap; Wu 1986), which needs no equal variances: people
-may differ in noise and in the number of answers. Every further direction that passes the same test
-is another type. Nothing here depends on the attributes of a trained model.
+If all people see the images in one way, the scores of a person's answers are independent with mean
+zero. If there are types, answers of one person point in the same direction. The statistic is the
+largest eigenvalue of the products of different answers of one person. Its null distribution is a
+wild bootstrap (Wu 1986): everyone's line plus residuals with random signs for each answer, with all
+regressions repeated. It needs no equal variances, so people may differ in noise and in the number
+of answers. Directions beyond the first are tested in the same way; how many types there are in
+them is decided by the BIC, and who belongs to which by the view that predicts their answers best
+(learning/annotator_views.py). Nothing here depends on the attributes of a trained model.
 """
 
 from __future__ import annotations
@@ -24,9 +26,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from learning.annotator_scores import AnswerSums, Lines, fit_lines, person_sums, sample_answers, sum_answers
+from learning.annotator_scores import (
+    AnswerSums,
+    Lines,
+    fit_lines,
+    person_sums,
+    sample_answers,
+    sum_answers,
+)
 from learning.annotator_views import assign_types
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
@@ -104,7 +112,6 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
     )
     if directions.shape[1] == 0:
         return one
-    lines = scores.lines
     start = _start_types(means @ directions, scores)
     n_types = int(start.max()) + 1
     if n_types < 2:

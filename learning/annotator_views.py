@@ -72,7 +72,7 @@ def _line_errors(own: Groupings, others: Groupings | None, seed: int) -> FloatAr
     constant = (y - slope * x) / n
     left = label - constant[pairs.annotator] - slope[pairs.annotator] * expected
     assert pairs.grid is not None
-    return np.bincount(pairs.grid, left**2, len(own))
+    return np.asarray(np.bincount(pairs.grid, left**2, len(own)), np.float64)
 
 
 def _clarity(errors: FloatArray, order: IntArray, annotator: IntArray) -> FloatArray:
