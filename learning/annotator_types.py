@@ -15,9 +15,9 @@ zero. If there are types, answers of one person point in the same direction. The
 largest eigenvalue of the products of different answers of one person. Its null distribution is a
 wild bootstrap (Wu 1986): everyone's line plus residuals with random signs for each answer, with all
 regressions repeated. It needs no equal variances, so people may differ in noise and in the number
-of answers. Directions beyond the first are tested in the same way; how many types there are in
-them is decided by the BIC, and who belongs to which by the view that predicts their answers best
-(learning/annotator_views.py). Nothing here depends on the attributes of a trained model.
+of answers. Directions beyond the first are tested in the same way; who
+belongs to which type, and whether there are more than two, is decided by how well views that others
+of the type share predict people's answers (learning/annotator_views.py). Nothing here depends on the attributes of a trained model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from learning.annotator_scores import (
     sample_answers,
     sum_answers,
 )
-from learning.annotator_views import assign_types
+from learning.annotator_views import Assignment, assign_types
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
 
@@ -112,30 +112,32 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
     )
     if directions.shape[1] == 0:
         return one
-    start = _start_types(means @ directions, scores)
-    n_types = int(start.max()) + 1
-    if n_types < 2:
+    best: Assignment | None = None
+    for n_types in range(2, directions.shape[1] + 2):
+        start = _start_types(means @ directions, scores, n_types)
+        assigned = assign_types(answers, start, n_types, seed)
+        clear = scores.judged & (assigned.clarity >= LEAST_PROBABILITY)
+        sizes = np.bincount(assigned.type[clear], minlength=n_types)
+        if sizes.min() < FEWEST_PEOPLE or (best is not None and not assigned.predicts_better(best)):
+            break
+        best = assigned
+    if best is None:
         return one
-    types, clarity = assign_types(answers, start, n_types, seed)
-    clear = scores.judged & (clarity >= LEAST_PROBABILITY)
-    sizes = np.bincount(types[clear], minlength=n_types)
-    if sizes.min() < FEWEST_PEOPLE:
-        return one
-    rank = np.argsort(np.argsort(-sizes, kind="stable"))
+    clear = scores.judged & (best.clarity >= LEAST_PROBABILITY)
+    rank = np.argsort(np.argsort(-np.bincount(best.type[clear]), kind="stable"))
     return replace(
         one,
-        type=np.where(clear, rank[types], UNCLEAR),
-        probability=np.where(scores.judged, clarity, 0.0),
+        type=np.where(clear, rank[best.type], UNCLEAR),
+        probability=np.where(scores.judged, best.clarity, 0.0),
     )
 
 
-def _start_types(means: FloatArray, scores: _PersonScores) -> IntArray:
+def _start_types(means: FloatArray, scores: _PersonScores, n_types: int) -> IntArray:
     """(W,) first types by the mean scores (W, k); UNCLEAR for people with few answers."""
     judged = scores.judged
-    mixture = _best_mixture(means[judged], scores.sums.n_answers[judged])
+    mixture = _best_mixture(means[judged], scores.sums.n_answers[judged], n_types)
     start = np.full(len(judged), UNCLEAR)
-    if mixture is not None:
-        start[judged] = mixture.share.argmax(axis=1)
+    start[judged] = mixture.share.argmax(axis=1)
     return start
 
 
@@ -223,35 +225,21 @@ def _p_values(scores: _PersonScores, rng: np.random.Generator) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Mixture:
-    """A mixture of normal distributions of people's mean scores. bic: of the fit, smaller is
-    better; centres: (K, k); share: (W, K) probability of each type."""
+    """A mixture of normal distributions of people's mean scores. share: (W, K) probability of each
+    type."""
 
-    bic: float
-    centres: FloatArray
+    log_likelihood: float
     share: FloatArray
 
-    def sizes(self) -> IntArray:
-        return np.bincount(self.share.argmax(axis=1), minlength=len(self.centres))
 
-
-def _best_mixture(means: FloatArray, n_answers: IntArray) -> _Mixture | None:
-    """The number of types, from 2 to one more than the dimensions, with the smallest BIC; None for
-    too few people. More than two types all have FEWEST_PEOPLE.
-
-    means: (W, k); n_answers: (W,)
-    """
-    fits = []
-    for n_types in range(2, means.shape[1] + 2):
-        if len(means) < n_types * FEWEST_PEOPLE:
-            break
-        tried = [
-            _expectation_maximisation(means, 1.0 / n_answers[:, None] + spread, centres)
-            for spread in _SPREADS
-            for centres in _starts(means, n_types)
-        ]
-        fits.append(min(tried, key=lambda fit: fit.bic))
-    fits = fits[:1] + [fit for fit in fits[1:] if fit.sizes().min() >= FEWEST_PEOPLE]
-    return min(fits, key=lambda fit: fit.bic, default=None)
+def _best_mixture(means: FloatArray, n_answers: IntArray, n_types: int) -> _Mixture:
+    """The most likely mixture of several starts and variances. means: (W, k); n_answers: (W,)."""
+    tried = [
+        _expectation_maximisation(means, 1.0 / n_answers[:, None] + spread, centres)
+        for spread in _SPREADS
+        for centres in _starts(means, n_types)
+    ]
+    return max(tried, key=lambda fit: fit.log_likelihood)
 
 
 def _starts(means: FloatArray, n_types: int) -> list[FloatArray]:
@@ -280,5 +268,4 @@ def _expectation_maximisation(
         weight = share / variance
         centres = weight.T @ means / np.maximum(weight.sum(axis=0), 1e-9)[:, None]
         log_share = np.log((share.sum(axis=0) + 1.0) / (n_people + len(centres)))
-    n_free = len(centres) * (width + 1)
-    return _Mixture(n_free * np.log(n_people) - 2 * float(total.sum()), centres, share)
+    return _Mixture(float(total.sum()), share)

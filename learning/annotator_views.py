@@ -7,6 +7,8 @@ folds' people of the type.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy
 
@@ -16,31 +18,42 @@ from learning.groupings import Groupings
 
 _N_ROUNDS = 6
 _FEWEST_PEOPLE = 2
+# In standard errors of a sum over people.
+_CLEAR_GAIN = 3.0
 
 
-def assign_types(
-    groupings: Groupings, start: IntArray, n_types: int, seed: int
-) -> tuple[IntArray, FloatArray]:
-    """(W,) the type of each annotator and (W,) how clear it is, in [0, 1], from a start (W,) in
-    which people without a type have -1. Those have a type of clarity 0 or more in the end.
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """type: (W,) of each annotator; clarity: (W,) in [0, 1], the probability that the mean
+    difference between the errors of the best and the second-best view, answer by answer, is above
+    0; error: (W,) sum of the errors of the best view."""
 
-    Clarity is the probability that the mean difference between the errors of the best and the
-    second-best view, answer by answer, is above 0.
-    """
+    type: IntArray
+    clarity: FloatArray
+    error: FloatArray
+
+    def predicts_better(self, other: Assignment) -> bool:
+        """Whether people's answers are predicted better than by another assignment, clearly."""
+        gain = other.error - self.error
+        return bool(gain.sum() > _CLEAR_GAIN * np.sqrt((gain**2).sum()))
+
+
+def assign_types(groupings: Groupings, start: IntArray, n_types: int, seed: int) -> Assignment:
+    """Types from a start (W,), in which people without a type have -1."""
     fold = np.random.default_rng([seed, 2]).permutation(groupings.n_annotators) % N_FOLDS
-    types, clarity = start, np.zeros(len(start))
+    types = start
     for _ in range(_N_ROUNDS):
         errors = np.stack(
             [_errors(groupings, types == kind, fold, seed) for kind in range(n_types)], axis=1
         )
         totals = person_sums(errors, groupings.annotators, groupings.n_annotators)
         order = np.argsort(totals, axis=1)
-        chosen = order[:, 0]
-        clarity = _clarity(errors, order, groupings.annotators)
-        if (chosen == types).all():
+        is_settled = bool((order[:, 0] == types).all())
+        types = order[:, 0]
+        if is_settled:
             break
-        types = chosen
-    return types, clarity
+    clarity = _clarity(errors, order, groupings.annotators)
+    return Assignment(types, clarity, totals.min(axis=1))
 
 
 def _errors(groupings: Groupings, members: BoolArray, fold: IntArray, seed: int) -> FloatArray:

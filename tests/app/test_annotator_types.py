@@ -13,7 +13,7 @@ from app.core.database import transaction
 from app.core.visits import is_allowed
 from testbed.builders import a_campaign, a_collection, an_account, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
-from tests.support.jobs import run_job
+from tests.app.test_crowdster_strategy import run_job
 
 N, PEOPLE, ANSWERS, SIZE = 24, 12, 8, 8
 

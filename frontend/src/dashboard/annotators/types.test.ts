@@ -12,6 +12,7 @@ test('one type is no type', () => {
   expect(typesText({ ...none, n_types: 1, p: 0.4, sizes: [30], n_answers: 1300 })).toBe(
     'No types: these people see the images in the same way, as far as 1,300 answers can tell (p = 0.400).',
   );
+  expect(typesText({ ...none, n_types: 1, p: 0.001 })).toContain('No clear types');
   expect(typesText(none)).toContain('once six people');
 });
 

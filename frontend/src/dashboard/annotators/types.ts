@@ -2,12 +2,18 @@
 import type { AnnotatorTypes, Division } from '../../api/types';
 import { pText } from './answers';
 
+/** The p at or below which people differ, as in learning/annotator_types.py. */
+const LEVEL = 0.01;
+
 /** "Types found: 2 (p < 0.001): 14 and 16 people, 3 unclear." */
 export function typesText({ n_types, p, sizes, unclear, n_answers }: AnnotatorTypes): string {
   if (n_types === null || p === null) {
     return 'Types can be recognized once six people have answered three grids each, with the next model.';
   }
   const value = p < 0.001 ? pText(p) : `= ${pText(p)}`;
+  if (n_types === 1 && p <= LEVEL) {
+    return `No clear types: these people differ in how they see the images (p ${value}), but they do not divide into groups of three people or more.`;
+  }
   if (n_types === 1) {
     const answers = n_answers.toLocaleString('en');
     return `No types: these people see the images in the same way, as far as ${answers} answers can tell (p ${value}).`;
