@@ -15,9 +15,10 @@ zero. If there are types, answers of one person point in the same direction. The
 largest eigenvalue of the products of different answers of one person. Its null distribution is a
 wild bootstrap (Wu 1986): everyone's line plus residuals with random signs for each answer, with all
 regressions repeated. It needs no equal variances, so people may differ in noise and in the number
-of answers. Directions beyond the first are tested in the same way; who
-belongs to which type, and whether there are more than two, is decided by how well views that others
-of the type share predict people's answers (learning/annotator_views.py). Nothing here depends on the attributes of a trained model.
+of answers. Directions beyond the first are tested in the same way. Who belongs to which type, and
+whether there are more than two, is decided by how well views that others of the type share predict
+people's answers (learning/annotator_views.py). Nothing here depends on the attributes of a trained
+model.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def test_types_are_shown_compared_and_exported(client: TestClient, campaign: Cam
     assert reply.status_code == 200, reply.text
     assert compared["p"] is None
     assert compared["comparison"]["disparity"]["value"] > 0.3
-    assert compared["differences"]["n_different"] > 0
+    assert compared["differences"]["n_compared"] > 0
     rows = list(csv.DictReader(io.StringIO(client.get(f"{base}/export/annotators.csv").text)))
     kinds = {row["type"] for row in rows if int(row["annotator"]) % 2 == 0 and row["type"]}
     others = {row["type"] for row in rows if int(row["annotator"]) % 2 and row["type"]}
