@@ -62,6 +62,7 @@ from app.results import (
     membership_routes,
     progress_routes,
     question_routes,
+    type_routes,
 )
 from app.results import routes as results
 from app.results.catalogue import PACKED
@@ -137,6 +138,7 @@ def create_app() -> FastAPI:
         results.api,
         explore_routes.api,
         question_routes.api,
+        type_routes.api,
         clustering_routes.api,
         membership_routes.api,
         label_routes.api,

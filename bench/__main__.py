@@ -19,6 +19,7 @@ ALONE = (
     "bench.semicrowd",
     "bench.neucrowd",
     "bench.odd_one_out",
+    "bench.annotator_types",
     "bench.classes",
     "bench.neighbours",
     "bench.actions",

@@ -287,6 +287,12 @@ EXPORTS = [
         "dissimilarities.npz", model_files.dissimilarities_npz, "Dissimilarities",
         "All distances in the format of rsatoolbox, for up to 5,000 images.",
     ),
+    Export(
+        "type_dissimilarities.npz", "Dissimilarities by type",
+        "The distances as each type of annotators sees them, in the format of rsatoolbox.",
+        of_model=model_files.type_dissimilarities_npz, needs="model", group="model",
+        form="groupings",
+    ),
     _insight(
         "attributes.csv", model_files.attributes_csv, "Attributes",
         "The attributes people group by: their share of the answers and the words for both sides.",

@@ -66,10 +66,13 @@ def compare_models(
             raise InvalidInput(
                 f"These models cannot be compared: {error}.", code="no_comparison"
             ) from None
-        return ComparedModels(len(images), matched_by, comparison, _placed(images, comparison))
+        return ComparedModels(
+            len(images), matched_by, comparison, placed_images(images, comparison)
+        )
 
 
-def _placed(images: list[Image], comparison: Comparison) -> list[ComparedImage]:
+def placed_images(images: list[Image], comparison: Comparison) -> list[ComparedImage]:
+    """Return the images on a common map, those that moved most first."""
     alignment = comparison.alignment
     axes = np.linalg.svd(alignment.reference, full_matrices=False)[2][:2]
     maps = [_flat(points @ axes.T) for points in (alignment.reference, alignment.aligned)]

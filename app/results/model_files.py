@@ -22,6 +22,7 @@ from app.core.errors import InvalidInput, NotFound
 from app.core.spreadsheets import neutral
 from app.core.storage import list_objects, stream_object
 from app.core.zips import ZipStream
+from app.results.annotator_types import positions_by_type, read_types
 from app.results.attribute_names import name_of
 from app.results.attribute_parts import annotators_of, parts_of
 from app.results.insight import full_insight
@@ -30,6 +31,7 @@ from app.results.questionnaires import QuestionnaireColumns
 from app.results.service import read_map
 from app.results.settled import Kept, read_kept
 from app.results.uncertainties import read_uncertainty
+from app.strategies.annotator_types import StoredTypes
 from learning.neighbors import nearest_neighbors
 
 MOST_DISSIMILARITIES = 5_000
@@ -61,6 +63,8 @@ ANNOTATOR_COLUMNS = [
     "n_repeats",
     "consistency",
 ]
+
+TYPE_COLUMNS = ["type", "type_probability"]
 
 
 def embedding_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
@@ -209,13 +213,7 @@ def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> b
     embedding.
     """
     rows = read_map(session, campaign, model)
-    if len(rows) > MOST_DISSIMILARITIES:
-        raise InvalidInput(
-            f"A distance matrix of {len(rows)} images is too large; at most "
-            f"{MOST_DISSIMILARITIES} images are possible. Export the embedding and compute "
-            "the distances from it.",
-            code="too_many_images",
-        )
+    _require_few(len(rows))
     buffer = io.BytesIO()
     np.savez_compressed(
         buffer,
@@ -224,6 +222,16 @@ def dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> b
         measure=np.array("Euclidean"),
     )
     return buffer.getvalue()
+
+
+def _require_few(n_images: int) -> None:
+    if n_images > MOST_DISSIMILARITIES:
+        raise InvalidInput(
+            f"A distance matrix of {n_images} images is too large; at most "
+            f"{MOST_DISSIMILARITIES} images are possible. Export the embedding and compute "
+            "the distances from it.",
+            code="too_many_images",
+        )
 
 
 def attributes_csv(session: Session, campaign: Campaign, model: Model) -> Iterator[str]:
@@ -259,14 +267,47 @@ def annotators_csv(session: Session, campaign: Campaign, model: Model) -> Iterat
     each = ("preference", "used", "used_error")
     numbered = [f"{name}{k}" for name in each for k in range(n_attributes)]
     questionnaires = QuestionnaireColumns(session, campaign)
-    yield csv_line([*ANNOTATOR_COLUMNS, *numbered, *questionnaires.names])
+    yield csv_line([*ANNOTATOR_COLUMNS, *numbered, *questionnaires.names, *TYPE_COLUMNS])
+    types = read_types(model)
     for annotator in annotators:
         values = {**annotator, "n_learned": annotator["n_answers"]}
         # Models of earlier versions do not say how often attributes were used.
         lists = (annotator.get(name) or [None] * n_attributes for name in each)
         numbers = itertools.chain.from_iterable(lists)
         answers = questionnaires.of(annotator["annotator"])
-        yield csv_line([*(values[column] for column in ANNOTATOR_COLUMNS), *numbers, *answers])
+        own = [values[column] for column in ANNOTATOR_COLUMNS]
+        yield csv_line([*own, *numbers, *answers, *_type_cells(types, annotator["annotator"])])
+
+
+def _type_cells(types: StoredTypes | None, who: int) -> list[Any]:
+    """Return the type of an annotator, from 1, and its probability; empty if unclear."""
+    if types is None or who >= len(types) or types.type[who] < 0:
+        return ["", ""]
+    return [int(types.type[who]) + 1, float(types.probability[who])]
+
+
+def type_dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
+    """Return `dissimilarities` (T, N(N-1)/2) as in `dissimilarities_npz`, a row for each type of
+    annotators, nan for images that its people have not seen; `types` (T,) their names, `filenames`
+    (N,), and `measure`. T is 0 if there is one type. Raises InvalidInput above 5,000 images."""
+    rows = read_map(session, campaign, model)
+    _require_few(len(rows))
+    by_type = positions_by_type(session, campaign, model)
+    n_pairs = len(rows) * (len(rows) - 1) // 2
+    far = np.empty((len(by_type), n_pairs))
+    for row, (_, positions) in enumerate(by_type):
+        places = positions[[image.position for image, _ in rows]]
+        places[~places.any(axis=1)] = np.nan
+        far[row] = scipy.spatial.distance.pdist(places)
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        dissimilarities=far,
+        types=np.array([name for name, _ in by_type], np.str_),
+        filenames=np.array([image.filename for image, _ in rows], np.str_),
+        measure=np.array("Euclidean"),
+    )
+    return buffer.getvalue()
 
 
 def model_zip(session: Session, campaign: Campaign, model: Model) -> Iterator[bytes]:

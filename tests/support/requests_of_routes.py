@@ -23,6 +23,7 @@ def query_of(path: str) -> str:
     needed = {
         "/neighbours": "?image=0",
         "/evidence": "?image=0&other=1",
+        "/group-comparison": "?by=link&group=x",
         "/comparison": "?other_version=1",
         "/differences": "?answer=x",
         "/collections/{collection_id}": "?name=Collection",

@@ -28,6 +28,9 @@ export type Question = NonNullable<Schemas['AnnotationSettings']['questions_befo
 /** The requester's texts in one language. */
 export type Translation = Schemas['Translation'];
 export type AnsweredQuestion = Schemas['AnsweredQuestionOut'];
+export type AnnotatorTypes = Schemas['AnnotatorTypesOut'];
+export type Division = Schemas['DivisionOut'];
+export type GroupComparison = Schemas['GroupComparisonOut'];
 export type Differences = Schemas['AnswerDifferencesOut'];
 export type AskedQuestion = Questions['questions'][number];
 export type ReplyIn = Schemas['ReplyIn'];

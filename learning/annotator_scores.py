@@ -1,0 +1,197 @@
+"""In which directions of a shared space of images each answer deviates from everybody's.
+
+See learning/annotator_types.py for the model. The people are divided into folds. Positions are
+learned from the people of the other folds, so that nobody's answers are compared with what was
+learned from them. Each answer is then reduced to sums over its pairs: with C columns per pair (a
+constant, D products of positions, the probability that the others' model expects) the products
+(C, C) of the columns, and their sums with the labels (C,). Everything that is tested follows from
+these sums, so that the bootstrap can repeat all regressions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+import torch
+
+from learning.answers import Answers
+from learning.arrays import FloatArray, IntArray
+from learning.groupings import Groupings, Pairs
+from learning.pooled.fitting import PooledSettings, most_probable, start
+
+_N_DIMENSIONS = 4
+N_FOLDS = 3
+_N_ITERATIONS = 40
+# More answers of one person, or pairs and answers of all people, say little more and cost time.
+_MOST_ANSWERS = 40
+_MOST_PAIRS = 400_000
+_MOST_ROWS = 8_000
+_RIDGE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerSums:
+    """Sums over the pairs of G answers of W annotators.
+
+    products:  (G, C, C) of the columns with each other; the first column is the constant
+    labels:    (G, C) of the columns with the labels (1 together, 0 apart)
+    annotator: (G,); fold: (G,) 0..F-1 of the annotator; n_annotators: W
+    positions: (N, d) of the images by all answers; 0 for images that no answer shows
+    """
+
+    products: FloatArray
+    labels: FloatArray
+    annotator: IntArray
+    fold: IntArray
+    n_annotators: int
+    positions: FloatArray
+
+    @property
+    def n_answers(self) -> IntArray:
+        """(W,)."""
+        return np.bincount(self.annotator, minlength=self.n_annotators)
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """What remains of answers after a straight line of each annotator through everybody's view.
+
+    constant, slope: (W,) of the lines; slope_error: (W,) standard errors of the slopes
+    expected: (G, C) sums of the columns with what the lines expect
+    scores:   (G, D) sums of the products of positions with the residuals, per root of pairs
+    """
+
+    constant: FloatArray
+    slope: FloatArray
+    slope_error: FloatArray
+    expected: FloatArray
+    scores: FloatArray
+
+
+def fit_lines(sums: AnswerSums, labels: FloatArray) -> Lines:
+    """Regress the labels on all columns for each fold, then each person's labels on the result.
+
+    A careless person's line is flat, one who groups coarsely has a high one: neither leaves
+    anything in the scores. labels: (G, C), as in `sums`, or of a bootstrap.
+    """
+    view = np.empty_like(labels)
+    seen = np.empty_like(labels)
+    for fold in range(int(sums.fold.max(initial=-1)) + 1):
+        rows = sums.fold == fold
+        gram = sums.products[rows].sum(axis=0)
+        gram += _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+        view[rows] = np.linalg.solve(gram, labels[rows].sum(axis=0))
+        seen[rows] = sums.products[rows] @ view[rows][0] if rows.any() else 0.0
+    n_pairs, first = sums.products[:, 0, 0], sums.products[:, :, 0]
+    each = np.stack(
+        [n_pairs, seen[:, 0], (view * seen).sum(axis=1), labels[:, 0], (view * labels).sum(axis=1)],
+        axis=1,
+    )
+    n, x, xx, y, xy = person_sums(each, sums.annotator, sums.n_annotators).T
+    n = np.maximum(n, 1)
+    spread = np.maximum(xx - x * x / n, 1e-9)
+    slope = (xy - x * y / n) / spread
+    constant = (y - slope * x) / n
+    expected = constant[sums.annotator, None] * first + slope[sums.annotator, None] * seen
+    left = labels - expected
+    # The error of a slope is by answers, because pairs of one answer depend on each other.
+    moment = (view * left).sum(axis=1) - (x / n)[sums.annotator] * left[:, 0]
+    error = np.sqrt(np.bincount(sums.annotator, moment**2, sums.n_annotators)) / spread
+    scores = left[:, 1:-1] / np.sqrt(np.maximum(n_pairs, 1))[:, None]
+    return Lines(constant, slope, error, expected, scores)
+
+
+def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
+    """The sums of answers that all tell something."""
+    positions, _ = learned_positions(groupings, seed)
+    axes = _principal(positions)
+    people = np.random.default_rng([seed, 2]).permutation(groupings.n_annotators)
+    fold = (people % N_FOLDS)[groupings.annotators]
+    width = axes.shape[1] * (axes.shape[1] + 1) // 2 + 2
+    products, labels = np.zeros((len(groupings), width, width)), np.zeros((len(groupings), width))
+    for number in np.unique(fold):
+        own = fold == number
+        if own.all():
+            continue
+        rows = np.flatnonzero(own)
+        products[rows], labels[rows] = _fold_sums(
+            groupings.subset(own), groupings.subset(~own), axes, seed
+        )
+    return AnswerSums(
+        products, labels, groupings.annotators, fold, groupings.n_annotators, positions
+    )
+
+
+def person_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
+    """(n, D) sums of the rows of values (M, D) that have the same owner (M,)."""
+    ones = np.ones(len(owner))
+    table = scipy.sparse.csr_matrix((ones, (owner, np.arange(len(owner)))), (n, len(owner)))
+    return np.asarray(table @ values)
+
+
+def _fold_sums(
+    own: Groupings, others: Groupings, axes: FloatArray, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """(G, C, C) and (G, C) sums of the answers `own` about positions by `others`, which are aligned
+    to axes (N, d)."""
+    places, bias = learned_positions(others, seed)
+    pairs = own.pairs()
+    expected = scipy.special.expit(bias + (places[pairs.i] * places[pairs.j]).sum(axis=1))
+    aligned = places @ np.linalg.lstsq(places, axes, rcond=None)[0]
+    columns = np.column_stack([np.ones(len(pairs)), _products(aligned, pairs), expected])
+    width = columns.shape[1]
+    products, labels = np.zeros((len(own), width, width)), np.zeros((len(own), width))
+    assert pairs.grid is not None
+    grids, starts = np.unique(pairs.grid, return_index=True)
+    label = pairs.same.astype(np.float64)
+    for grid, first, end in zip(grids, starts, [*starts[1:], len(pairs)], strict=True):
+        products[grid] = columns[first:end].T @ columns[first:end]
+        labels[grid] = columns[first:end].T @ label[first:end]
+    return products, labels
+
+
+def sample_answers(groupings: Groupings, seed: int) -> Groupings:
+    """The answers that tell something, up to limits of time.
+
+    Answers beyond _MOST_ANSWERS of one person, _MOST_PAIRS pairs or _MOST_ROWS in all are left out
+    at random.
+    """
+    rng = np.random.default_rng([seed, 0])
+    rows = rng.permutation(np.flatnonzero(groupings.informative_grids()))
+    rows = rows[np.argsort(groupings.annotators[rows], kind="stable")]
+    who = groupings.annotators[rows]
+    rank = np.arange(len(who)) - np.searchsorted(who, who)
+    # Everyone's first answers come before anyone's second.
+    turn = np.argsort(rank, kind="stable")
+    size = (groupings.images[rows[turn]] >= 0).sum(axis=1)
+    affordable = np.cumsum(size * (size - 1) // 2) <= _MOST_PAIRS
+    affordable &= (rank[turn] < _MOST_ANSWERS) & (np.arange(len(turn)) < _MOST_ROWS)
+    return groupings.subset(np.sort(rows[turn[affordable]]))
+
+
+def learned_positions(groupings: Groupings, seed: int) -> tuple[FloatArray, float]:
+    """(N, d) the most probable positions in a model without annotators, and the bias."""
+    settings = PooledSettings(
+        n_dimensions=_N_DIMENSIONS, annotators=False, n_iterations=_N_ITERATIONS
+    )
+    answers = Answers.of(groupings, torch.device("cpu"))
+    generator = torch.Generator().manual_seed(seed)
+    model = most_probable(start(answers, settings, generator), answers, settings)
+    shown = model.placements.numpy() > 0
+    return model.positions.double().numpy() * shown[:, None], float(model.bias)
+
+
+def _principal(positions: FloatArray) -> FloatArray:
+    """Positions (N, d) turned to axes of equal spread, so that no direction dominates."""
+    shown = positions[(positions**2).sum(axis=1) > 0]
+    values, vectors = np.linalg.eigh(shown.T @ shown / max(1, len(shown)))
+    return np.asarray(positions @ (vectors / np.sqrt(np.maximum(values, _RIDGE))))
+
+
+def _products(positions: FloatArray, pairs: Pairs) -> FloatArray:
+    """(P, d(d+1)/2) the entries of the upper triangle of x_i x_j', made symmetric."""
+    left, right = positions[pairs.i], positions[pairs.j]
+    first, second = np.triu_indices(positions.shape[1])
+    return (left[:, first] * right[:, second] + left[:, second] * right[:, first]) / 2
