@@ -103,7 +103,7 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
     scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)))
     means = scores.means()
     directions = scores.directions(int((p_values <= LEVEL).sum()))
-    one = AnnotatorTypes(
+    single = AnnotatorTypes(
         np.where(scores.judged, 0, UNCLEAR),
         scores.judged.astype(np.float64),
         p_values,
@@ -112,7 +112,7 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
         sums.positions,
     )
     if directions.shape[1] == 0:
-        return one
+        return single
     best: Assignment | None = None
     for n_types in range(2, directions.shape[1] + 2):
         start = _start_types(means @ directions, scores, n_types)
@@ -123,11 +123,11 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
             break
         best = assigned
     if best is None:
-        return one
+        return single
     clear = scores.judged & (best.clarity >= LEAST_PROBABILITY)
     rank = np.argsort(np.argsort(-np.bincount(best.type[clear]), kind="stable"))
     return replace(
-        one,
+        single,
         type=np.where(clear, rank[best.type], UNCLEAR),
         probability=np.where(scores.judged, best.clarity, 0.0),
     )

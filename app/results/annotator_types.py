@@ -3,7 +3,7 @@
 A group are the people of one type, of one link, or with one answer to a question.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from app.core.storage import get_object, has_object
 from app.kinds import kind_of
 from app.recruitment.models import Recruitment
 from app.results.answer_groups import AnswerGroup, Differences, read_opinions, read_questions
-from app.results.comparing import LEAST_IMAGES, ComparedModels, placed_images
+from app.results.comparing import LEAST_IMAGES, ComparedImage, ComparedModels, placed_images
 from app.results.dataset import load_learning_data
 from app.results.images import all_images
 from app.results.models import Model
@@ -27,7 +27,7 @@ from app.results.vectors import one_at_a_time
 from app.strategies.annotator_types import FILE, StoredTypes
 from learning.annotator_groups import group_difference_p
 from learning.annotator_scores import learned_positions, sample_answers
-from learning.comparison import compare
+from learning.comparison import Alignment, compare
 from learning.groupings import Groupings
 
 By = Literal["type", "link", "question"]
@@ -206,7 +206,16 @@ def _compared(
         )
     comparison = compare(mine[rows], theirs[rows], min(10, len(rows) - 2))
     images = [by_position[position] for position in rows]
-    return ComparedModels(len(rows), "position", comparison, placed_images(images, comparison))
+    return ComparedModels(len(rows), "position", comparison, _placed(images, comparison.alignment))
+
+
+def _placed(images: list[Image], alignment: Alignment) -> list[ComparedImage]:
+    """Return the images on two maps of the same size. Procrustes shrinks what has nothing in common
+    with the reference, but a group's map is of interest by itself."""
+    size = float(np.linalg.norm(alignment.aligned))
+    other = alignment.aligned / size if size > 0 else alignment.aligned
+    both = np.concatenate([alignment.reference, other])
+    return placed_images(images, replace(alignment, aligned=other), both)
 
 
 def positions_by_type(

@@ -14,7 +14,7 @@ from app.collections.models import Image
 from app.core.errors import InvalidInput
 from app.results.models import Model
 from app.results.vectors import one_at_a_time, read_vectors
-from learning.comparison import Comparison, compare
+from learning.comparison import Alignment, Comparison, compare
 
 LEAST_IMAGES = 5
 MOST_POINTS = 2_000
@@ -67,14 +67,17 @@ def compare_models(
                 f"These models cannot be compared: {error}.", code="no_comparison"
             ) from None
         return ComparedModels(
-            len(images), matched_by, comparison, placed_images(images, comparison)
+            len(images), matched_by, comparison, placed_images(images, comparison.alignment)
         )
 
 
-def placed_images(images: list[Image], comparison: Comparison) -> list[ComparedImage]:
-    """Return the images on a common map, those that moved most first."""
-    alignment = comparison.alignment
-    axes = np.linalg.svd(alignment.reference, full_matrices=False)[2][:2]
+def placed_images(
+    images: list[Image], alignment: Alignment, seen: NDArray[np.float64] | None = None
+) -> list[ComparedImage]:
+    """Return the images on a common map, those that moved most first. seen: (M, d) points whose
+    main axes the map shows, by default those of the reference."""
+    main = alignment.reference if seen is None else seen
+    axes = np.linalg.svd(main, full_matrices=False)[2][:2]
     maps = [_flat(points @ axes.T) for points in (alignment.reference, alignment.aligned)]
     scale = max(float(np.abs(flat).max()) for flat in maps)
     order = np.argsort(-alignment.moved, kind="stable")
