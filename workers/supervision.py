@@ -25,7 +25,7 @@ from app.core.errors import LostLease
 from app.core.outages import through_outages
 from app.core.settings import get_settings
 from app.jobs.models import Job
-from app.jobs.service import claim_job, fail_job, release_job, renew_lease
+from app.jobs.service import SPLIT_HALF, claim_job, fail_job, release_job, renew_lease
 from workers import training_process
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,8 @@ def _record(job: Job, returncode: int, outcome: str, errors: IO[bytes]) -> None:
     output = logged(errors, f"job {job.id}")
     if outcome == "lost" or (outcome == "ended" and returncode == 0):
         return
-    reason = reason_of("training", outcome, returncode, output)
+    noun = "comparison of halves" if job.kind == SPLIT_HALF else "training"
+    reason = reason_of(noun, outcome, returncode, output)
     try:
         # A stopping worker does not wait: the lease will expire.
         through_outages(
@@ -156,7 +157,9 @@ def _store(job: Job, outcome: str, reason: str) -> None:
         if outcome == "stopping":
             release_job(session, job.id, job.epoch)
         else:
-            fail_job(session, job.id, job.epoch, reason, retry=True)
+            # Halves would take as long again.
+            is_hopeless = job.kind == SPLIT_HALF and outcome == "time_limit"
+            fail_job(session, job.id, job.epoch, reason, retry=not is_hopeless)
 
 
 def logged(errors: IO[bytes], what: str) -> str:

@@ -7,6 +7,7 @@ hundred trainings ahead of everyone else's, so they wait in the outbox instead.
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import CTE, Select, case, func, literal, select, union_all
 from sqlalchemy.orm import Session, aliased
@@ -37,6 +38,7 @@ from app.jobs.service import (
 DRY_RUNS_AT_ONCE = IMPORTS_AT_ONCE = FEATURE_SETS_AT_ONCE = 1
 ALIGNMENTS_AT_ONCE = CHOICES_AT_ONCE = CROWDS_AT_ONCE = SPLIT_HALVES_AT_ONCE = 1
 ACTIVE = ("queued", "running")
+NOBODY = UUID(int=0)
 
 
 def next_messages(session: Session, limit: int) -> Sequence[OutboxMessage]:
@@ -86,8 +88,11 @@ def _active_work() -> CTE:
         (Job.kind == SPLIT_HALF, SPLIT_HALF_TASK),
         else_=LEARN_TASK,
     )
+    # One comparison of halves at a time in all, so that no account's other work waits for those of
+    # the others.
+    whose = case((Job.kind == SPLIT_HALF, literal(NOBODY)), else_=Campaign.owner_id)
     jobs = (
-        select(Job.id, Job.state, Campaign.owner_id.label("account_id"), task.label("task"))
+        select(Job.id, Job.state, whose.label("account_id"), task.label("task"))
         .join(Campaign, Campaign.id == Job.campaign_id)
         .where(Job.state.in_(ACTIVE))
     )

@@ -26,9 +26,11 @@ from app.results.insight import examples_of, read_insight, tells_attributes
 from app.results.insight_schemas import AttributeOut, InsightOut
 from app.results.label_schemas import LabelQualityOut
 from app.results.membership_schemas import OwnClustersOut
+from app.results.model_parts import read_arrays
 from app.results.models import Model
 from app.results.schemas import MapOut, ProgressOut
 from app.results.service import list_models, read_map, read_progress
+from app.results.settled import Kept, StoredSettled
 from app.results.vectors import read_vectors
 
 ROWS_AT_ONCE = 1000
@@ -51,6 +53,9 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
         MapOut.of(model.version, read_map(session, campaign, model))
     with _readable(f"clusterings of model {model.version}"):
         _check_clusterings(session, campaign, model)
+    if model.settled is not None:
+        with _readable(f"kept neighbours of model {model.version}"):
+            _check_settled(session, campaign, model)
     if tells_attributes(model):
         with _readable(f"attributes of model {model.version}"):
             InsightOut.of(read_insight(session, campaign, model))
@@ -64,6 +69,13 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
     if labels.tells_labels(model):
         with _readable(f"labels of model {model.version}"):
             _check_labels(session, campaign, model)
+
+
+def _check_settled(session: Session, campaign: Campaign, model: Model) -> None:
+    stored = StoredSettled.model_validate(model.settled)
+    kept = read_arrays(Kept, stored.file, campaign, model, Kept.contents)
+    if len(kept) < len(read_vectors(session, model)):
+        raise ValueError(f"{Kept.contents} of {len(kept)} images only")
 
 
 def _check_parts(session: Session, campaign: Campaign, model: Model) -> None:

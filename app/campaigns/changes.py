@@ -25,11 +25,12 @@ from app.campaigns.translations import with_classes
 from app.core.errors import Conflict, InvalidInput
 from app.core.events import campaign_changed
 from app.features.sets import set_names
-from app.jobs.service import active_job, request_job
+from app.jobs.service import SPLIT_HALF, active_job, latest_job, request_job
 from app.kinds import get_kind
 from app.kinds.classes import same_name
 from app.strategies import get_strategy
 from app.strategies.base import check_settings, stored_settings
+from app.strategies.settling import target_of
 
 # These are changed field by field.
 NESTED = ("annotation", "plan", "settings")
@@ -114,6 +115,15 @@ def _keep_known_answers(session: Session, campaign: Campaign, values: dict[str, 
         )
 
 
+def _measure_again(session: Session, campaign: Campaign, before: float | None) -> None:
+    """A new target may be reached already."""
+    target = target_of(campaign.settings)
+    if target is None or target == before or campaign.state == "finished":
+        return
+    if latest_job(session, campaign.id, SPLIT_HALF) is not None:
+        request_job(session, campaign.id, campaign.n_answers, SPLIT_HALF)
+
+
 def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]) -> None:
     frozen = [
         name
@@ -127,10 +137,12 @@ def _change_started(session: Session, campaign: Campaign, values: dict[str, Any]
         )
     if "settings" in values:
         strategy = get_strategy(campaign.strategy)
+        before = target_of(campaign.settings)
         chosen = {**stored_settings(strategy, campaign.settings), **values["settings"]}
         campaign.settings = check_settings(
             strategy, chosen, set_names(session, campaign.collection_id)
         )
+        _measure_again(session, campaign, before)
     if "plan" in values:
         campaign.plan = checked_plan({**campaign.plan, **values["plan"]})
     if "learn_every" in values:

@@ -188,7 +188,9 @@ def _after_failure(session: Session, job: Job, error: str, *, retry: bool) -> No
         leased.end(job, "failed")
     if not (retry and leased.queue_again(session, job, _dispatch)):
         about = {"id": str(job.id), "kind": job.kind, "attempts": job.attempts, "error": job.error}
-        hooks.job_failed(session, job.campaign_id, about)
+        # Nobody has to do anything about a comparison of halves: the next round has another.
+        if job.kind != SPLIT_HALF:
+            hooks.job_failed(session, job.campaign_id, about)
     campaign_changed(session, job.campaign_id)
 
 

@@ -62,7 +62,7 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     encode_many(campaign_id, job_id, epoch)
     given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
     campaign, data = given.campaign, with_table(given.data, given.features())
-    reporter = _Reporter(job_id, epoch)
+    reporter = Reporter(job_id, epoch)
     learned = get_strategy(campaign.strategy).learn(data, campaign.settings, reporter)
     name = f"{job_id}-{epoch}"
     types = _types(campaign, data)
@@ -176,7 +176,7 @@ def newest_map(session: Session, campaign: Campaign) -> NDArray[np.float64] | No
     return np.array([(x, y) for x, y in rows], np.float64).reshape(-1, 2)
 
 
-class _Reporter:
+class Reporter:
     """Stores progress, in steps large enough not to burden the database."""
 
     def __init__(self, job_id: UUID, epoch: int) -> None:

@@ -28,7 +28,7 @@ def required_insight(model: Model, part: str, contents: str) -> dict[str, Any]:
     return model.insight
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _stored(
     from_bytes: Callable[[bytes], StoredArrays], address: str, model_id: UUID
 ) -> StoredArrays:

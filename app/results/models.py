@@ -43,7 +43,7 @@ class Model(Identified, Base):
     notes: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     # What models of two halves of the answers have in common (app/results/settled.py); null until
     # it is measured.
-    settled: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    settled: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
 
 
 def why_enough() -> ColumnElement[str | None]:

@@ -23,7 +23,7 @@ from app.core.events import campaign_changed
 from app.jobs.service import SPLIT_HALF, complete_job, request_job, require_held
 from app.results.attribute_names import carry_names
 from app.results.carried import NewClustering
-from app.results.ending import end_when_enough
+from app.results.ending import end_after_asking_again, end_when_enough
 from app.results.merged_attributes import carry_merges
 from app.results.models import Clustering, EmbeddedImage, Model
 from app.results.own_clusters import OwnClusters, store_own_clusters
@@ -83,7 +83,7 @@ def publish_model(
     )
     closes_round = _mark_rounds(session, campaign, model.version, trained)
     _move_on(session, campaign, trained, is_outdated)
-    if closes_round or campaign.state == "finished":
+    if closes_round or campaign.state == "finished" or _has_lost_answers(session, model):
         _ask_how_settled(session, campaign, trained.n_answers)
     campaign_changed(session, campaign.id)
     return model
@@ -155,6 +155,16 @@ def _is_enough(campaign: Campaign, trained: TrainedModel, is_outdated: bool) -> 
     return trained.enough and trained.n_full > 0 and is_current and not is_outdated
 
 
+def _has_lost_answers(session: Session, model: Model) -> bool:
+    """Tell whether a model was measured with more answers: somebody has been left out since."""
+    measured = select(Model.id).where(
+        Model.campaign_id == model.campaign_id,
+        Model.settled.is_not(None),
+        Model.n_answers > model.n_answers,
+    )
+    return session.scalar(measured.limit(1)) is not None
+
+
 def _ask_how_settled(session: Session, campaign: Campaign, n_answers: int) -> None:
     if n_answers >= FEWEST_ANSWERS and settling(get_strategy(campaign.strategy)) is not None:
         request_job(session, campaign.id, n_answers, SPLIT_HALF)
@@ -189,7 +199,8 @@ def _move_on(
     if campaign.reopened_only or trained.n_full >= campaign.rounds:
         # Places that are asked again belong to rounds that were full.
         if not campaign.n_reopened:
-            end_campaign(session, campaign)
+            end = end_after_asking_again if campaign.reopened_only else end_campaign
+            end(session, campaign)
         return
     if _is_enough(campaign, trained, is_outdated):
         end_when_enough(session, campaign, trained.n_answers)

@@ -1,17 +1,19 @@
 """How settled the nearest neighbours of a model are, as stored with it: what models of two halves
 of its answers have in common (learning/split_half.py)."""
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
 from app.annotation import hooks
 from app.campaigns.models import Campaign
-from app.core.storage import has_object
+from app.core.errors import NotFound
 from app.results.model_parts import read_arrays
 from app.results.models import Model
 from app.strategies.settling import target_of
@@ -19,6 +21,7 @@ from app.strategies.stored_arrays import StoredArrays
 from learning.neighbor_growth import Growth
 from learning.split_half import SplitHalf
 
+logger = logging.getLogger(__name__)
 # More than these are as good as impossible.
 MOST_ANSWERS = 10_000_000
 # What the estimate is about while a campaign has no target.
@@ -51,26 +54,44 @@ class Kept(StoredArrays):
         return cls(*table.T.copy())
 
 
+class StoredSettled(BaseModel, extra="forbid", allow_inf_nan=False):
+    """`Model.settled`. ended_at: when the campaign ended because of it."""
+
+    share: float = Field(ge=0, le=1)
+    low: float = Field(ge=0, le=1)
+    high: float = Field(ge=0, le=1)
+    half: float = Field(ge=0, le=1)
+    chance: float = Field(gt=0, lt=1)
+    n_neighbors: int = Field(ge=1, le=1_000)
+    n_answers: int = Field(ge=1)
+    n_finished: int = Field(ge=0)
+    predicts: bool
+    target: float | None = Field(ge=0, le=1)
+    enough: str | None = Field(max_length=500)
+    file: str = Field(pattern=r"^kept-[0-9a-f-]+\.safetensors$")
+    ended_at: str | None = Field(default=None, max_length=50)
+
+
 def described(
-    halves: SplitHalf, target: float | None, *, is_enough: bool, file: str
+    halves: SplitHalf, target: float | None, *, is_enough: bool, file: str, n_finished: int
 ) -> dict[str, Any]:
-    """Return what is stored in `Model.settled`. file: of `Kept`, among those of the model."""
+    """Return what is stored in `Model.settled`. file: of `Kept`, among those of the model;
+    n_finished: number of all finished answers, also those that are left out."""
     low, high = halves.settled_interval()
-    return {
-        "share": halves.settled,
-        "low": low,
-        "high": high,
-        "half": halves.growth.half,
-        "chance": halves.chance,
-        "n_neighbors": halves.n_neighbors,
-        "n_answers": halves.n_answers,
-        "auc": float(halves.auc.mean()),
-        "auc_error": halves.auc_error,
-        "predicts": halves.predicts,
-        "target": target,
-        "enough": _reason(halves.settled, low, high, target) if is_enough else None,
-        "file": file,
-    }
+    return StoredSettled(
+        share=halves.settled,
+        low=low,
+        high=high,
+        half=halves.growth.half,
+        chance=halves.chance,
+        n_neighbors=halves.n_neighbors,
+        n_answers=halves.n_answers,
+        n_finished=n_finished,
+        predicts=halves.predicts,
+        target=target,
+        enough=_reason(halves.settled, low, high, target) if is_enough else None,
+        file=file,
+    ).model_dump()
 
 
 def _reason(share: float, low: float, high: float, target: float | None) -> str:
@@ -88,12 +109,15 @@ def end_of(campaign: Campaign) -> str:
 
 
 def read_kept(campaign: Campaign, model: Model) -> Kept | None:
-    """Return how many neighbours of each image would stay; None if that is not measured. Raises
-    NotFound if the file does not match the images."""
-    file = None if model.settled is None else model.settled["file"]
-    if file is None or not has_object(f"{model.artifact_key}/{file}"):
+    """Return how many neighbours of each image would stay; None if that is not measured, or the
+    file is lost: everything else about the model can still be shown."""
+    if model.settled is None:
         return None
-    return read_arrays(Kept, file, campaign, model, "kept neighbours")
+    try:
+        return read_arrays(Kept, model.settled["file"], campaign, model, Kept.contents)
+    except NotFound:
+        logger.warning("model %s: %s cannot be read", model.id, Kept.contents, exc_info=True)
+        return None
 
 
 @dataclass(frozen=True)
@@ -108,7 +132,7 @@ class KeptOfImage:
 
 def kept_of_image(campaign: Campaign, model: Model, position: int) -> KeptOfImage | None:
     """Return how many neighbours of the image at `position` would stay; None if that is not
-    measured. Raises NotFound if the file does not match the images."""
+    measured."""
     kept = read_kept(campaign, model)
     if kept is None or position >= len(kept) or np.isnan(kept.expected[position]):
         return None
@@ -158,29 +182,29 @@ class Settled:
 
 def newest_settled(session: Session, campaign: Campaign, models: list[Model]) -> Settled | None:
     """Return how settled the newest of the models is for which it is measured, or None."""
-    model = next((model for model in reversed(models) if model.settled), None)
-    if model is None or model.settled is None:
+    model = next((model for model in reversed(models) if model.settled is not None), None)
+    if model is None:
         return None
-    stored, target = model.settled, target_of(campaign.settings)
+    stored, target = StoredSettled.model_validate(model.settled), target_of(campaign.settings)
     aim = target or USUAL_TARGET
 
-    growth = Growth(stored["half"], stored["chance"], stored["n_answers"])
+    growth = Growth(stored.half, stored.chance, stored.n_answers)
     least, most = growth.answers_between(aim) if aim > growth.chance else (0.0, 0.0)
     expected = growth.answers_for(aim) if aim > growth.chance else 0.0
 
     def needed(answers: float) -> Needed:
-        return _needed(session, campaign, answers)
+        return _needed(session, campaign, stored, answers)
 
     return Settled(
         version=model.version,
-        share=stored["share"],
-        low=stored["low"],
-        high=stored["high"],
-        chance=stored["chance"],
-        n_neighbors=stored["n_neighbors"],
-        n_answers=stored["n_answers"],
-        predicts=stored["predicts"],
-        is_enough=stored["enough"] is not None and stored["target"] == target,
+        share=stored.share,
+        low=stored.low,
+        high=stored.high,
+        chance=stored.chance,
+        n_neighbors=stored.n_neighbors,
+        n_answers=stored.n_answers,
+        predicts=stored.predicts,
+        is_enough=stored.enough is not None and stored.target == target,
         target=target,
         aim=aim,
         needed=needed(expected),
@@ -189,9 +213,11 @@ def newest_settled(session: Session, campaign: Campaign, models: list[Model]) ->
     )
 
 
-def _needed(session: Session, campaign: Campaign, answers: float) -> Needed:
-    """Return what is needed beyond the answers there are. answers: of the whole campaign."""
+def _needed(session: Session, campaign: Campaign, stored: StoredSettled, answers: float) -> Needed:
+    """Return what is needed beyond the answers there are. answers: learned from, in all."""
     if answers > MOST_ANSWERS:
         return Needed(None, None)
-    more = max(0, round(answers) - campaign.n_finished)
+    # Those that are left out do not count.
+    known = stored.n_answers + campaign.n_finished - stored.n_finished
+    more = max(0, round(answers) - known)
     return Needed(more, hooks.cost_of_answers(session, campaign, more) if more else 0)

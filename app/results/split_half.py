@@ -5,6 +5,7 @@ It runs after the model of each full round, apart from the training: nobody wait
 """
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,7 +13,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.locks import locked_campaign
@@ -24,14 +25,13 @@ from app.core.settings import get_settings
 from app.core.storage import put_object
 from app.features.reading import table_wanted
 from app.features.tables import FeatureTable
-from app.jobs.models import Job
-from app.jobs.service import complete_job, report_progress
+from app.jobs.service import SPLIT_HALF, complete_job, request_job, require_held
 from app.results.dataset import load_learning_data
 from app.results.encoding import encode_many
-from app.results.ending import end_when_enough
-from app.results.learn import with_table
+from app.results.ending import end_when_enough, note_end
+from app.results.learn import Reporter, with_table
 from app.results.models import Model
-from app.results.settled import Kept, described, end_of
+from app.results.settled import Kept, described
 from app.strategies import LearningData, get_strategy
 from app.strategies.base import features_named
 from app.strategies.settling import Settling, settling, target_of
@@ -41,58 +41,88 @@ from learning.split_half import SplitHalf, split_half
 logger = logging.getLogger(__name__)
 # Of one look. Each takes about as long as a training (bench.settled).
 SPLITS = 2
-# Two looks, and room for a busier machine, in trainings.
-_TRAININGS = 3 * SPLITS
 
 
 def run_split_half(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     """Compare models of halves of a campaign's answers, and store under the job's epoch how settled
     the neighbours of its newest model are. Raises LostLease."""
-    given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
-    if given is None:
-        _complete(campaign_id, job_id, epoch)
+    measured = _measured(campaign_id, job_id, epoch)
+    if measured is None:
+        through_outages(
+            f"job {job_id}: ending", lambda: _complete(campaign_id, job_id, epoch, None)
+        )
         return
-    encode_many(campaign_id, job_id, epoch)
-    data = with_table(given.data, given.features())
-    looks = _Looks(given, data, lambda done: _report(job_id, epoch, done))
-    halves = looks.compared()
+    key = f"{measured.given.artifact_key}/{measured.file}"
+    through_outages(f"job {job_id}: storing", lambda: put_object(key, measured.kept.to_bytes()))
+    through_outages(
+        f"job {job_id}: publishing", lambda: _complete(campaign_id, job_id, epoch, measured)
+    )
+    logger.info("campaign %s: %.2f of neighbours settled", campaign_id, measured.halves.settled)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What is stored with a model. is_enough: two looks reached the campaign's target."""
+
+    given: "_Given"
+    halves: SplitHalf
+    kept: Kept
+    file: str
+    is_enough: bool
+
+
+def _measured(campaign_id: UUID, job_id: UUID, epoch: int) -> _Measured | None:
+    """Return what halves of the answers have in common; None if they can't be compared."""
+    try:
+        encode_many(campaign_id, job_id, epoch)
+        given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
+        if given is None:
+            return None
+        data = with_table(given.data, given.features())
+        looks = _Looks(given, data, Reporter(job_id, epoch))
+        halves = looks.compared()
+    except (ValueError, _TooSlow):
+        # No answers are left, a half says nothing to the strategy, or it takes too long. The model
+        # stays as it is.
+        logger.warning("campaign %s: halves are not compared", campaign_id, exc_info=True)
+        return None
     if halves is None:
-        _complete(campaign_id, job_id, epoch)
-        return
-    is_enough = looks.is_enough
-    file = f"kept-{job_id}-{epoch}.safetensors"
+        return None
     kept = Kept.of(halves, data.n_images)
-    key = f"{given.artifact_key}/{file}"
-    through_outages(f"job {job_id}: storing", lambda: put_object(key, kept.to_bytes()))
-    settled = described(halves, given.target, is_enough=is_enough, file=file)
-
-    def store() -> None:
-        with transaction() as session:
-            campaign = locked_campaign(session, campaign_id)
-            model = session.get_one(Model, given.model_id)
-            n_now, n_then = campaign.n_finished, halves.n_answers
-            is_outdated = complete_job(session, job_id, epoch, n_learned=n_then, n_answers=n_now)
-            model.settled = settled
-            is_current = given.is_of(campaign) and not is_outdated
-            if is_enough and is_current and campaign.state != "finished":
-                end_when_enough(session, campaign, model.n_answers)
-                model.settled = {**settled, "ended_at": end_of(campaign)}
-            campaign_changed(session, campaign_id)
-
-    through_outages(f"job {job_id}: storing", store)
-    logger.info("campaign %s: %.0f %% of neighbours settled", campaign_id, 100 * halves.settled)
+    return _Measured(given, halves, kept, f"kept-{job_id}-{epoch}.safetensors", looks.is_enough)
 
 
-def _report(job_id: UUID, epoch: int, done: float) -> None:
+def _complete(campaign_id: UUID, job_id: UUID, epoch: int, measured: _Measured | None) -> None:
+    """End the job, store what is measured, and end the campaign if that is enough. Raises
+    LostLease."""
     with transaction() as session:
-        report_progress(session, job_id, epoch, done)
+        campaign = locked_campaign(session, campaign_id)
+        is_wanted_again = require_held(session, job_id, epoch, lock=True).rerun_wanted
+        is_outdated = complete_job(session, job_id, epoch, n_learned=0, n_answers=0)
+        if measured is not None:
+            _store(session, campaign, measured, is_outdated)
+        newest = _newest(session, campaign_id)
+        known = None if measured is None else measured.given.model_id
+        is_newest = newest is None or newest.id == known
+        # Another model of a full round was published since.
+        if is_wanted_again and not is_newest and not is_outdated:
+            request_job(session, campaign_id, campaign.n_finished, SPLIT_HALF)
+        campaign_changed(session, campaign_id)
 
 
-def _complete(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
-    """End a job that has nothing to measure. Raises LostLease."""
-    with transaction() as session:
-        locked_campaign(session, campaign_id)
-        complete_job(session, job_id, epoch, n_learned=0, n_answers=0)
+def _store(session: Session, campaign: Campaign, measured: _Measured, is_outdated: bool) -> None:
+    model, given = session.get_one(Model, measured.given.model_id), measured.given
+    is_enough = measured.is_enough and given.is_of(campaign) and not is_outdated
+    model.settled = described(
+        measured.halves,
+        given.target,
+        is_enough=is_enough,
+        file=measured.file,
+        n_finished=given.n_finished,
+    )
+    if is_enough and campaign.state != "finished":
+        end_when_enough(session, campaign, model.n_answers)
+        note_end(campaign, model)
 
 
 @dataclass(frozen=True)
@@ -107,6 +137,8 @@ class _Given:
     features: Callable[[], FeatureTable | None]
     model_id: UUID
     artifact_key: str
+    budget: int
+    n_finished: int
 
     @property
     def target(self) -> float | None:
@@ -114,19 +146,19 @@ class _Given:
 
     def is_of(self, campaign: Campaign) -> bool:
         """Tell whether the campaign still asks about the same, with the same settings."""
-        now = (campaign.settings, campaign.ask_about, campaign.n_images)
-        return now == (self.settings, self.ask_about, self.data.n_images)
+        now = (campaign.settings, campaign.ask_about, campaign.n_images, campaign.budget)
+        return now == (self.settings, self.ask_about, self.data.n_images, self.budget)
 
 
 def _read(campaign_id: UUID) -> _Given | None:
-    """Read it in one snapshot; None if there is nothing to measure, or a training takes so long
-    that this would be ended at the time limit."""
+    """Read it in one snapshot; None if there is nothing to measure. Raises ValueError without
+    answers."""
     with transaction() as session:
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         campaign = session.get_one(Campaign, campaign_id)
         strategy = get_strategy(campaign.strategy)
         halved, model = settling(strategy), _newest(session, campaign_id)
-        if halved is None or model is None or _takes_too_long(session, model):
+        if halved is None or model is None:
             return None
         named = features_named(strategy, campaign.settings)
         return _Given(
@@ -138,6 +170,8 @@ def _read(campaign_id: UUID) -> _Given | None:
             features=table_wanted(session, campaign, named),
             model_id=model.id,
             artifact_key=model.artifact_key,
+            budget=campaign.budget,
+            n_finished=campaign.n_finished,
         )
 
 
@@ -146,14 +180,8 @@ def _newest(session: Session, campaign_id: UUID) -> Model | None:
     return session.scalar(query.order_by(Model.version.desc()).limit(1))
 
 
-def _takes_too_long(session: Session, model: Model) -> bool:
-    took = func.extract("epoch", Job.finished_at - Job.started_at)
-    seconds = session.scalar(select(took).where(Job.id == model.job_id))
-    limit = get_settings().job_time_limit_seconds
-    is_too_long = seconds is not None and float(seconds) * _TRAININGS > limit
-    if is_too_long:
-        logger.warning("model %s: it took too long to fit halves of its answers too", model.id)
-    return is_too_long
+class _TooSlow(Exception):
+    """The time limit of jobs would end the comparison."""
 
 
 class _Looks:
@@ -161,20 +189,15 @@ class _Looks:
 
     def __init__(self, given: _Given, data: LearningData, report: Callable[[float], None]) -> None:
         self._given, self._data, self._report = given, data, report
-        self._n_fitted = 0
+        self._n_fitted, self._began = 0, time.monotonic()
         self.is_enough = False
 
     def compared(self) -> SplitHalf | None:
         """Return what all looks say together; None if there are too few answers for halves."""
-        try:
-            first = self._look(0)
-            target = self._given.target
-            if first is None or target is None or not first.is_settled(target):
-                return first
-            second = self._look(1)
-        except ValueError:
-            logger.info("the model can't learn from half of the answers", exc_info=True)
-            return None
+        first, target = self._look(0), self._given.target
+        if first is None or target is None or not first.is_settled(target):
+            return first
+        second = self._look(1)
         if second is None:
             return first
         self.is_enough = second.is_settled(target)
@@ -185,6 +208,9 @@ class _Looks:
         return split_half(self._fit, self._data.all_answers, SPLITS, seed)
 
     def _fit(self, answers: Groupings) -> NDArray[np.float64]:
+        n, spent = self._n_fitted, time.monotonic() - self._began
+        if n and spent * (n + 1) / n > get_settings().job_time_limit_seconds:
+            raise _TooSlow(f"{n} models of halves took {spent:.0f} s")
         parts = _in_rounds(answers, [len(round_) for round_ in self._data.rounds])
         half = replace(self._data, rounds=parts, previous=None, begun=None, words=[], purposes=[])
         positions = self._given.strategy.positions(half, dict(self._given.settings))

@@ -18,7 +18,7 @@ SettledTarget = Annotated[
         title="Share of settled neighbours",
         description="The campaign ends automatically when this share of the nearest neighbours "
         "would be the same with as many other answers. Empty: it ends when the budget is spent.",
-        json_schema_extra=SHARE,
+        json_schema_extra={**SHARE, "empty": "never"},
     ),
 ]
 

@@ -3,6 +3,7 @@ and a reason to end a campaign."""
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from app.accounts.models import Account
 from app.campaigns.models import Campaign
 from app.core.database import transaction
 from app.core.errors import LostLease
-from app.core.storage import list_objects
+from app.core.storage import delete_objects
 from app.jobs.models import Job
 from app.jobs.service import LEARN, SPLIT_HALF, claim_job, jobs_of
 from app.results import split_half
@@ -26,6 +27,7 @@ from app.results.split_half import run_split_half
 from learning.simulation import FeatureCrowd
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
+from tests.support.archives import archive_of, bring, packed, unpacked
 
 N, ROUND = 40, 60
 CROWD = FeatureCrowd(np.random.default_rng(0).random((N, 2)), 5)
@@ -228,15 +230,112 @@ def test_somebody_left_out_during_the_comparison_repeats_it(
     assert states(campaign) == ["done", "queued"]
 
 
-def test_a_lost_lease_stores_nothing(client: TestClient) -> None:
+def test_a_lease_that_is_lost_at_the_end_stores_nothing(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     campaign = a_bins_campaign(an_account(), target=0.2)
     answer(client, a_session(client, campaign), ROUND, by_likeness)
     learn()
     job = claimed(SPLIT_HALF)
+
+    def taken_over(*_: Any) -> None:
+        with transaction() as session:
+            session.get_one(Job, job.id).epoch += 1
+
+    monkeypatch.setattr(split_half, "put_object", taken_over)
     with pytest.raises(LostLease):
-        run_split_half(campaign.id, job.id, job.epoch - 1)
+        run_split_half(campaign.id, job.id, job.epoch)
     assert newest(campaign).settled is None
     assert reloaded(campaign.id).state == "running"
+
+
+def test_a_model_that_is_published_meanwhile_is_measured_next(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = a_bins_campaign(an_account())
+    who = a_session(client, campaign)
+    answer(client, who, ROUND, by_likeness)
+    learn()
+
+    def another_round() -> None:
+        monkeypatch.undo()
+        answer(client, who, ROUND, by_likeness)
+        learn()
+
+    during_the_comparison(monkeypatch, another_round)
+    compare()
+    assert states(campaign) == ["done", "queued"]
+    compare()
+    measured = newest(campaign)
+    assert measured.version == 2
+    assert measured.settled is not None
+    assert states(campaign) == ["done", "done"]
+
+
+def test_the_reason_outlives_places_that_are_asked_again(client: TestClient) -> None:
+    owner = an_account()
+    campaign = a_bins_campaign(owner, target=0.2)
+    answer(client, a_session(client, campaign, "somebody-else-01"), 10, at_random)
+    answer(client, a_session(client, campaign), ROUND - 10, by_likeness)
+    learn()
+    sign_in(client, owner)
+    path = f"/api/v1/campaigns/{campaign.id}"
+    leave_out = f"{path}/annotators/0/actions/leave_out"
+    assert client.post(leave_out, json={"reason": "Random."}).status_code == 204
+    learn()
+    compare()
+    now = reloaded(campaign.id)
+    assert (now.state, now.reopened_only, now.n_reopened) == ("running", True, 10)
+    answer(client, a_session(client, campaign, "somebody-else-02"), 10, by_likeness)
+    learn()
+    assert reloaded(campaign.id).state == "finished"
+    alerts = client.get(f"{path}/progress").json()["monitor"]["alerts"]
+    assert [each["code"] for each in alerts if each["level"] == "note"] == ["good_enough"]
+
+
+def test_answers_that_are_left_out_later_are_measured_again(client: TestClient) -> None:
+    campaign = a_measured_campaign(client)
+    path = f"/api/v1/campaigns/{campaign.id}/annotators/0/actions/leave_out"
+    answer(client, a_session(client, campaign, "somebody-else-01"), ROUND, by_likeness)
+    learn()
+    compare()
+    assert client.post(path, json={"reason": "Random.", "ask_again": False}).status_code == 204
+    learn()
+    assert states(campaign) == ["done", "done", "queued"]
+    compare()
+    settled = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()["settled"]
+    assert (settled["version"], settled["n_answers"]) == (3, ROUND)
+
+
+def test_a_new_target_may_be_reached_already(client: TestClient) -> None:
+    campaign = a_measured_campaign(client)
+    path = f"/api/v1/campaigns/{campaign.id}"
+    assert client.patch(path, json={"settings": {"settled_target": 0.2}}).status_code == 200
+    compare()
+    assert reloaded(campaign.id).state == "finished"
+
+
+def test_answers_that_are_left_out_do_not_count_as_given(client: TestClient) -> None:
+    campaign = a_measured_campaign(client)
+    path = f"/api/v1/campaigns/{campaign.id}/progress"
+    before = client.get(path).json()["settled"]["needed"]["answers"]
+    assert before > 0
+    with transaction() as session:
+        model = session.get_one(Model, newest(campaign).id)
+        assert model.settled is not None
+        model.settled = {**model.settled, "n_finished": model.settled["n_finished"] - 10}
+    assert client.get(path).json()["settled"]["needed"]["answers"] == before - 10
+
+
+def test_a_lost_file_hides_nothing_else(client: TestClient) -> None:
+    campaign = a_measured_campaign(client)
+    api, model = f"/api/v1/campaigns/{campaign.id}", newest(campaign)
+    assert model.settled is not None
+    delete_objects([f"{model.artifact_key}/{model.settled['file']}"])
+    reply = client.get(f"{api}/models/1/neighbours", params={"image": 3})
+    assert (reply.status_code, reply.json()["kept"]) == (200, None)
+    assert client.get(f"{api}/export/embedding.csv").status_code == 200
+    assert client.get(f"{api}/models/1/map/settled").status_code == 404
 
 
 def test_few_answers_are_not_halved(client: TestClient) -> None:
@@ -272,9 +371,27 @@ def test_labels_by_votes_have_no_neighbours_to_settle(client: TestClient) -> Non
     assert states(campaign) == []
 
 
-def test_its_file_goes_with_the_model(client: TestClient) -> None:
+def test_it_goes_into_archives_and_back(client: TestClient) -> None:
     campaign = a_measured_campaign(client)
-    model = newest(campaign)
-    assert model.settled is not None
-    files = list_objects(model.artifact_key)
-    assert f"{model.artifact_key}/{model.settled['file']}" in files
+    again = bring(client, archive_of(client, campaign)).json()
+    there = f"/api/v1/campaigns/{again['id']}"
+    assert client.get(f"{there}/progress").json()["settled"]["n_answers"] == ROUND
+    here = f"/api/v1/campaigns/{campaign.id}"
+    tables = [client.get(f"{path}/export/embedding.csv").text for path in (here, there)]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"n_neighbors": "x"}, {"file": "../x"}, {"share": 7}, {"more": 1}]
+)
+def test_what_cannot_be_read_is_refused_in_archives(
+    client: TestClient, changes: dict[str, Any]
+) -> None:
+    campaign = a_measured_campaign(client)
+    members = unpacked(archive_of(client, campaign))
+    model = json.loads(members["model.jsonl"])
+    model["settled"] |= changes
+    members["model.jsonl"] = (json.dumps(model) + "\n").encode()
+    refused = bring(client, packed(members))
+    assert refused.status_code == 422
+    assert "kept neighbours of model 1" in refused.text or "progress" in refused.text

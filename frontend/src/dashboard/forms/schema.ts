@@ -32,6 +32,8 @@ export interface Field {
   /** Of a long text. */
   readonly lines: number;
   readonly fallback: unknown;
+  /** What an empty number means. */
+  readonly empty: string;
 }
 
 interface Property {
@@ -51,6 +53,7 @@ interface Property {
   lines?: number;
   default?: unknown;
   unit?: string;
+  empty?: string;
   one_per_line?: boolean;
   while_running?: string;
 }
@@ -103,6 +106,7 @@ function fieldOf(name: string, property: Property, required: boolean): Field {
     maxLength: value.maxLength,
     lines: property.lines ?? 4,
     fallback: property.default,
+    empty: property.empty ?? 'automatic',
   };
 }
 
