@@ -41,6 +41,10 @@ def wait_until(
     raise AssertionError(f"waited {seconds:g} s in vain for: {what}")
 
 
+# Most tests are about trainings, and their one worker would do these in between.
+FEWER_JOBS = {"LIKEWISE_COMPARE_HALVES": "false"}
+
+
 @dataclass
 class System:
     """Processes of one test, over its own database and its own Valkey."""
@@ -81,7 +85,7 @@ class System:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *commands[kind]],
                 cwd=ROOT,
-                env={**VARIABLES, **os.environ, **self.environment},
+                env={**VARIABLES, **FEWER_JOBS, **os.environ, **self.environment},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -5,7 +5,6 @@ which the supervising task records.
 """
 
 import logging
-import os
 import traceback
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from app.campaigns.choosing import run_choosing
 from app.core.database import transaction
 from app.core.errors import LikewiseError, LostLease, NoRoom
 from app.core.outages import through_outages
-from app.core.priority import give_way
 from app.jobs.models import Job
 from app.jobs.service import CHOOSE, DRY_RUN, LEARN, SPLIT_HALF, fail_job
 from app.planning.play import run_dry_run
@@ -28,7 +26,6 @@ RUNNERS = {
     CHOOSE: run_choosing,
     SPLIT_HALF: run_split_half,
 }
-_LESS_URGENT = 5
 logger = logging.getLogger(__name__)
 
 
@@ -44,9 +41,6 @@ def main(job_id: UUID, epoch: int) -> None:
         campaign_id, kind = through_outages(
             f"job {job_id}: reading its kind", lambda: _kind_of(job_id)
         )
-        if kind == SPLIT_HALF:
-            # Trainings, for which annotators may wait, come first.
-            give_way(os.getpid(), _LESS_URGENT)
         RUNNERS[kind](campaign_id, job_id, epoch)
     except NoRoom:
         # This records a crash, which is tried again.

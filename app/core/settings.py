@@ -96,6 +96,8 @@ class Settings(BaseSettings):
     # Trainings of one account that workers may have at once. Further ones wait, and other accounts
     # go first.
     trainings_per_account: int = Field(default=2, ge=1, le=1_000)
+    # Whether each round is followed by a comparison of models of two halves of the answers.
+    compare_halves: bool = True
     # How far trainings, and the web server's second process, give way to annotators' requests: Unix
     # niceness, in sessions of their own. Below 17, Linux sometimes lets them compute for up to
     # 4 ms before a thread that wakes, and an annotator's request wakes dozens of times.

@@ -20,6 +20,7 @@ from app.campaigns.models import Campaign, Round
 from app.campaigns.rounds import Batch, end_campaign, open_next, schedule_round
 from app.core.database import advisory_lock
 from app.core.events import campaign_changed
+from app.core.settings import get_settings
 from app.jobs.service import SPLIT_HALF, complete_job, request_job, require_held
 from app.results.attribute_names import carry_names
 from app.results.carried import NewClustering
@@ -166,7 +167,9 @@ def _has_lost_answers(session: Session, model: Model) -> bool:
 
 
 def _ask_how_settled(session: Session, campaign: Campaign, n_answers: int) -> None:
-    if n_answers >= FEWEST_ANSWERS and settling(get_strategy(campaign.strategy)) is not None:
+    if not get_settings().compare_halves or n_answers < FEWEST_ANSWERS:
+        return
+    if settling(get_strategy(campaign.strategy)) is not None:
         request_job(session, campaign.id, n_answers, SPLIT_HALF)
 
 

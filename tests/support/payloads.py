@@ -268,6 +268,7 @@ CLOSED: dict[str, str] = {
             "job.metrics",
             "model.metrics",
             "model.settings",
+            "model.settled",
             "round.contents",
             "questionnaire_reply.screened_out_by",
             "campaign.settings",
