@@ -11,7 +11,8 @@ from app.results.class_label_schemas import ClassQualityOut
 from app.results.insight_schemas import InsightOut
 from app.results.label_schemas import LabelQualityOut
 from app.results.membership_schemas import OwnClustersOut
-from app.results.schemas import JobOut, ProgressOut, SettledOut
+from app.results.schemas import JobOut, ProgressOut
+from app.results.settled_schemas import SettledOut
 
 AboutAnnotators = TypeVar(
     "AboutAnnotators", InsightOut, LabelQualityOut, ClassQualityOut, OwnClustersOut
