@@ -18,9 +18,8 @@ from app.core.database import transaction
 from app.core.errors import LostLease
 from app.core.storage import delete_objects
 from app.jobs.models import Job
-from app.jobs.service import LEARN, SPLIT_HALF, claim_job, jobs_of
+from app.jobs.service import SPLIT_HALF, jobs_of
 from app.results import split_half
-from app.results.learn import run_learning_job
 from app.results.models import Model
 from app.results.publish import FEWEST_ANSWERS
 from app.results.split_half import run_split_half
@@ -28,6 +27,7 @@ from learning.simulation import FeatureCrowd
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
 from tests.support.archives import archive_of, bring, packed, unpacked
+from tests.support.asked import claimed, learn
 
 N, ROUND = 40, 60
 CROWD = FeatureCrowd(np.random.default_rng(0).random((N, 2)), 5)
@@ -54,19 +54,6 @@ def answer(
         lease = a_lease(client, who)
         groups = grouped([shown["image"] for shown in lease["images"]])
         assert submit(client, who, lease, groups=groups).json()["status"] == "stored"
-
-
-def claimed(kind: str) -> Job:
-    with transaction() as session:
-        query = select(Job.id).where(Job.kind == kind, Job.state == "queued")
-        job = claim_job(session, session.scalars(query).one(), "worker")
-        assert job is not None
-        return job
-
-
-def learn() -> None:
-    job = claimed(LEARN)
-    run_learning_job(job.campaign_id, job.id, job.epoch)
 
 
 def compare() -> None:

@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 from app.campaigns.models import Campaign
 from testbed.builders import an_account, reloaded
 from testbed.system import System
-from tests.app.test_split_half import ROUND, a_bins_campaign, by_likeness, compare, learn
+from tests.app.test_split_half import ROUND, a_bins_campaign, by_likeness, compare
+from tests.support.asked import learn
 from tests.support.people import a_person
 from tests.support.screens import picture
 from tests.system.test_attributes_in_browser import owner_of
