@@ -30,9 +30,12 @@ class StrategySettings(BaseModel, extra="forbid"):
 
     before: the values of settings that campaigns of earlier versions do not have, if these differ
     from the defaults of new campaigns.
+    unset: settings that are not stored while they are None, because processes of the previous
+    release, which may still run during an upgrade, refuse settings that they do not know.
     """
 
     before: ClassVar[dict[str, Any]] = {}
+    unset: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def stored(cls, settings: dict[str, Any]) -> Self:
@@ -217,7 +220,7 @@ def check_settings(
     """
     context = {KNOWN_SETS: feature_sets}
     try:
-        return strategy.settings_model.model_validate(settings, context=context).model_dump()
+        checked = strategy.settings_model.model_validate(settings, context=context).model_dump()
     except ValidationError as error:
         wrong = "; ".join(
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
@@ -233,3 +236,7 @@ def check_settings(
             fields=[f"settings.{name}" for name in dict.fromkeys(names)],
             words=f"{title}: {in_words(first, field)}.",
         ) from error
+    unset = strategy.settings_model.unset
+    return {
+        name: value for name, value in checked.items() if value is not None or name not in unset
+    }

@@ -51,6 +51,7 @@ _DEFAULT_FEATURES = objects_or(NOTHING)
 class CenSettings(StrategySettings):
     # Without the setting, campaigns learned without features.
     before: ClassVar[dict[str, Any]] = {"features": NOTHING}
+    unset: ClassVar[frozenset[str]] = frozenset({"settled_target"})
 
     @classmethod
     def reads_features(cls, settings: dict[str, Any]) -> bool:

@@ -33,6 +33,8 @@ _SCHEDULES: dict[str, dict[str, Any]] = {
 
 
 class CrowdsterSettings(StrategySettings):
+    unset: ClassVar[frozenset[str]] = frozenset({"settled_target"})
+
     algorithm: Literal["likelihood", "paper"] = Field(
         default="likelihood",
         title="Algorithm",

@@ -16,6 +16,7 @@ DEFAULT = objects_or("appearance")
 class ScdcSettings(StrategySettings):
     # Campaigns of versions without the setting used these.
     before: ClassVar[dict[str, Any]] = {"features": "appearance"}
+    unset: ClassVar[frozenset[str]] = frozenset({"settled_target"})
 
     features: Annotated[str, AfterValidator(check_features)] = Field(
         default_factory=DEFAULT,

@@ -23,6 +23,8 @@ from app.results import split_half
 from app.results.models import Model
 from app.results.publish import FEWEST_ANSWERS
 from app.results.split_half import run_split_half
+from app.strategies import get_strategy
+from app.strategies.base import check_settings
 from learning.simulation import FeatureCrowd
 from testbed.builders import a_campaign, a_collection, an_account, reloaded, sign_in
 from tests.app.test_annotation import a_lease, a_session, submit
@@ -323,6 +325,15 @@ def test_a_lost_file_hides_nothing_else(client: TestClient) -> None:
     assert (reply.status_code, reply.json()["kept"]) == (200, None)
     assert client.get(f"{api}/export/embedding.csv").status_code == 200
     assert client.get(f"{api}/models/1/map/settled").status_code == 404
+
+
+@pytest.mark.parametrize("strategy", ["crowdster", "cen", "scdc"])
+def test_only_a_chosen_target_is_stored(strategy: str) -> None:
+    """The previous release refuses settings that it does not know."""
+    chosen = get_strategy(strategy)
+    assert "settled_target" not in check_settings(chosen, {})
+    assert "settled_target" not in check_settings(chosen, {"settled_target": None})
+    assert check_settings(chosen, {"settled_target": 0.6})["settled_target"] == 0.6
 
 
 def test_few_answers_are_not_halved(client: TestClient) -> None:
