@@ -328,7 +328,7 @@ def test_a_lost_file_hides_nothing_else(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["crowdster", "cen", "scdc"])
-def test_only_a_chosen_target_is_stored(strategy: str) -> None:
+def test_only_a_chosen_target_is_stored(environment: dict[str, str], strategy: str) -> None:
     """The previous release refuses settings that it does not know."""
     chosen = get_strategy(strategy)
     assert "settled_target" not in check_settings(chosen, {})
