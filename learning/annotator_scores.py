@@ -10,7 +10,7 @@ these sums, so that the bootstrap can repeat all regressions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -28,7 +28,12 @@ _N_ITERATIONS = 40
 _MOST_ANSWERS = 40
 _MOST_PAIRS = 400_000
 _MOST_ROWS = 8_000
+# Where not all answers can be used, people keep this many, and grids this many images.
+_KEPT_ANSWERS = 10
+_KEPT_IMAGES = 64
 _RIDGE = 1e-6
+# Keeps regressions without any pairs solvable: their result is 0.
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +83,12 @@ def fit_lines(sums: AnswerSums, labels: FloatArray) -> Lines:
     """
     view = np.empty_like(labels)
     seen = np.empty_like(labels)
-    for fold in range(int(sums.fold.max(initial=-1)) + 1):
+    for fold in np.unique(sums.fold):
         rows = sums.fold == fold
         gram = sums.products[rows].sum(axis=0)
-        gram += _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-        view[rows] = np.linalg.solve(gram, labels[rows].sum(axis=0))
-        seen[rows] = sums.products[rows] @ view[rows][0] if rows.any() else 0.0
+        gram += (_RIDGE * np.trace(gram) / len(gram) + _TINY) * np.eye(len(gram))
+        solution = np.linalg.solve(gram, labels[rows].sum(axis=0))
+        view[rows], seen[rows] = solution, sums.products[rows] @ solution
     n_pairs, first = sums.products[:, 0, 0], sums.products[:, :, 0]
     each = np.stack(
         [n_pairs, seen[:, 0], (view * seen).sum(axis=1), labels[:, 0], (view * labels).sum(axis=1)],
@@ -107,8 +112,7 @@ def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
     """The sums of answers that all tell something."""
     positions, _ = learned_positions(groupings, seed)
     axes = _principal(positions)
-    people = np.random.default_rng([seed, 2]).permutation(groupings.n_annotators)
-    fold = (people % N_FOLDS)[groupings.annotators]
+    fold = person_folds(groupings, seed)[groupings.annotators]
     width = axes.shape[1] * (axes.shape[1] + 1) // 2 + 2
     products, labels = np.zeros((len(groupings), width, width)), np.zeros((len(groupings), width))
     for number in np.unique(fold):
@@ -122,6 +126,15 @@ def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
     return AnswerSums(
         products, labels, groupings.annotators, fold, groupings.n_annotators, positions
     )
+
+
+def person_folds(groupings: Groupings, seed: int) -> IntArray:
+    """(W,) folds 0..F-1 in which people with answers are divided equally; -1 without answers."""
+    people = np.unique(groupings.annotators)
+    folds = np.full(groupings.n_annotators, -1)
+    order = np.random.default_rng([seed, 2]).permutation(len(people))
+    folds[people[order]] = np.arange(len(people)) % N_FOLDS
+    return folds
 
 
 def person_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
@@ -155,20 +168,48 @@ def _fold_sums(
 def sample_answers(groupings: Groupings, seed: int) -> Groupings:
     """The answers that tell something, up to limits of time.
 
-    Answers beyond _MOST_ANSWERS of one person, _MOST_PAIRS pairs or _MOST_ROWS in all are left out
-    at random.
+    No person has more than _MOST_ANSWERS. Beyond _MOST_PAIRS pairs or _MOST_ROWS answers in all,
+    large grids keep some of their images, and some people all or _KEPT_ANSWERS of their answers,
+    because nobody can be judged by an answer or two. What is left out is random.
     """
     rng = np.random.default_rng([seed, 0])
     rows = rng.permutation(np.flatnonzero(groupings.informative_grids()))
     rows = rows[np.argsort(groupings.annotators[rows], kind="stable")]
     who = groupings.annotators[rows]
     rank = np.arange(len(who)) - np.searchsorted(who, who)
-    # Everyone's first answers come before anyone's second.
-    turn = np.argsort(rank, kind="stable")
-    size = (groupings.images[rows[turn]] >= 0).sum(axis=1)
-    affordable = np.cumsum(size * (size - 1) // 2) <= _MOST_PAIRS
-    affordable &= (rank[turn] < _MOST_ANSWERS) & (np.arange(len(turn)) < _MOST_ROWS)
-    return groupings.subset(np.sort(rows[turn[affordable]]))
+    people = rng.permutation(groupings.n_annotators)
+    # A person's first answers come together, then the next person's; then everyone's next ones.
+    turn = np.lexsort((rank, people[who], rank // _KEPT_ANSWERS))
+    turn = turn[rank[turn] < _MOST_ANSWERS][:_MOST_ROWS]
+    chosen = groupings.subset(np.sort(rows[turn]))
+    if _n_pairs(chosen).sum() <= _MOST_PAIRS:
+        return chosen
+    thinned = _thinned(groupings.subset(rows[turn]), rng)
+    affordable = np.flatnonzero(
+        (np.cumsum(_n_pairs(thinned)) <= _MOST_PAIRS) & thinned.informative_grids()
+    )
+    order = np.argsort(rows[turn[affordable]])
+    return thinned.subset(affordable[order])
+
+
+def _n_pairs(groupings: Groupings) -> IntArray:
+    """(G,) pairs of images in each grid."""
+    size = (groupings.images >= 0).sum(axis=1)
+    return np.asarray(size * (size - 1) // 2)
+
+
+def _thinned(groupings: Groupings, rng: np.random.Generator) -> Groupings:
+    """The answers with at most _KEPT_IMAGES random images each."""
+    if groupings.grid_size <= _KEPT_IMAGES:
+        return groupings
+    # Padding comes last.
+    keys = rng.random(groupings.images.shape) + (groupings.images < 0)
+    kept = np.argsort(keys, axis=1)[:, :_KEPT_IMAGES]
+    return replace(
+        groupings,
+        images=np.take_along_axis(groupings.images, kept, axis=1),
+        groups=np.take_along_axis(groupings.groups, kept, axis=1),
+    )
 
 
 def learned_positions(groupings: Groupings, seed: int) -> tuple[FloatArray, float]:
