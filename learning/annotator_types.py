@@ -46,7 +46,7 @@ FEWEST_ANSWERS = 3
 FEWEST_PEOPLE = 3
 # Below this probability it is unclear to which type a person belongs.
 LEAST_PROBABILITY = 0.8
-_MOST_TYPES = 6
+MOST_TYPES = 6
 _N_SHUFFLES = 999
 _N_STEPS = 100
 _N_STARTS = 5
@@ -168,30 +168,36 @@ class _PersonScores:
         return np.asarray(sums / np.maximum(self.sums.n_answers, 1)[:, None])
 
     def bootstrapped(self, rng: np.random.Generator) -> FloatArray:
-        """(G, D) scores of answers in which everyone has the same view: each person's line, plus
-        the answers' residuals with random signs. All regressions are repeated."""
+        """(D, D) products of different answers if everyone has the same view: each person's line,
+        plus the answers' residuals with random signs. All regressions are repeated."""
         signs = rng.choice([-1.0, 1.0], (len(self.sums.labels), 1))
         expected = self.lines.expected
-        return fit_lines(self.sums, expected + signs * (self.sums.labels - expected)).scores
+        labels = expected + signs * (self.sums.labels - expected)
+        return self.products(fit_lines(self.sums, labels).scores)
 
-    def leading(self, scores: FloatArray, without: FloatArray) -> tuple[float, FloatArray]:
-        """The largest eigenvalue, and its vector, of the products of different answers of one
-        person, orthogonal to the directions `without` (D, k)."""
+    def products(self, scores: FloatArray) -> FloatArray:
+        """(D, D) sum of the products of different answers of one person."""
         who = self.sums.annotator
-        rows = self.judged[who]
-        weight = 1.0 / np.sqrt(np.maximum(self.sums.n_answers[who], 1)) * rows
+        weight = self.judged[who] / np.sqrt(np.maximum(self.sums.n_answers[who], 1))
         values = (scores @ self.whitening) * weight[:, None]
-        values -= values @ without @ without.T
         total = person_sums(values, who, self.sums.n_annotators)
-        eigenvalues, vectors = np.linalg.eigh(total.T @ total - values.T @ values)
-        return float(eigenvalues[-1]), vectors[:, -1]
+        return np.asarray(total.T @ total - values.T @ values)
 
     def directions(self, n: int) -> FloatArray:
         """(D, n) the orthonormal directions in which people differ most."""
-        known = np.zeros((len(self.whitening), 0))
+        products = self.products(self.lines.scores)
+        known = np.zeros((len(products), 0))
         for _ in range(n):
-            known = np.column_stack([known, self.leading(self.lines.scores, known)[1]])
+            known = np.column_stack([known, _leading(products, known)[1]])
         return known
+
+
+def _leading(products: FloatArray, without: FloatArray) -> tuple[float, FloatArray]:
+    """The largest eigenvalue, and its vector, of `products` (D, D) orthogonal to the directions
+    `without` (D, k)."""
+    others = np.eye(len(products)) - without @ without.T
+    eigenvalues, vectors = np.linalg.eigh(others @ products @ others)
+    return float(eigenvalues[-1]), vectors[:, -1]
 
 
 def _whitening(scores: FloatArray, annotator: IntArray) -> FloatArray:
@@ -211,12 +217,13 @@ def _p_values(scores: _PersonScores, rng: np.random.Generator) -> FloatArray:
     width = len(scores.whitening)
     if scores.judged.sum() < 2 * FEWEST_PEOPLE:
         return np.ones(1)
+    products = scores.products(scores.lines.scores)
     null = [scores.bootstrapped(rng) for _ in range(_N_SHUFFLES)]
     p_values: list[float] = []
     known = np.zeros((width, 0))
-    while len(p_values) < min(_MOST_TYPES - 1, width):
-        strength, direction = scores.leading(scores.lines.scores, known)
-        larger = sum(scores.leading(each, known)[0] >= strength for each in null)
+    while len(p_values) < min(MOST_TYPES - 1, width):
+        strength, direction = _leading(products, known)
+        larger = sum(_leading(each, known)[0] >= strength for each in null)
         p_values.append((1 + larger) / (1 + _N_SHUFFLES))
         if p_values[-1] > LEVEL:
             break
