@@ -11,6 +11,7 @@ these sums, so that the bootstrap can repeat all regressions.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -32,6 +33,8 @@ _MOST_ROWS = 8_000
 _KEPT_ANSWERS = 10
 _KEPT_IMAGES = 64
 _RIDGE = 1e-6
+# So many answers of a fold are needed for each property of grids that is adjusted for.
+_ANSWERS_PER_COLUMN = 5
 # Keeps regressions without any pairs solvable: their result is 0.
 _TINY = 1e-12
 
@@ -58,19 +61,27 @@ class AnswerSums:
         """(W,)."""
         return np.bincount(self.annotator, minlength=self.n_annotators)
 
+    @cached_property
+    def grams(self) -> FloatArray:
+        """(F, C, C) sum of the products of each fold, with a small ridge."""
+        grams = np.zeros((int(self.fold.max(initial=0)) + 1, *self.products.shape[1:]))
+        np.add.at(grams, self.fold, self.products)
+        width = grams.shape[1]
+        ridge = _RIDGE * np.trace(grams, axis1=1, axis2=2) / width + _TINY
+        return np.asarray(grams + ridge[:, None, None] * np.eye(width))
+
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """What remains of answers after a straight line of each annotator through everybody's view.
+    """What remains of answers after a straight line through everybody's view: a slope for each
+    annotator, and a constant for each answer.
 
-    constant, slope: (W,) of the lines; slope_error: (W,) standard errors of the slopes
+    slope:    (W,)
     expected: (G, C) sums of the columns with what the lines expect
     scores:   (G, D) sums of the products of positions with the residuals, per root of pairs
     """
 
-    constant: FloatArray
     slope: FloatArray
-    slope_error: FloatArray
     expected: FloatArray
     scores: FloatArray
 
@@ -78,34 +89,52 @@ class Lines:
 def fit_lines(sums: AnswerSums, labels: FloatArray) -> Lines:
     """Regress the labels on all columns for each fold, then each person's labels on the result.
 
-    A careless person's line is flat, one who groups coarsely has a high one: neither leaves
-    anything in the scores. labels: (G, C), as in `sums`, or of a bootstrap.
+    A careless person's line is flat. Constants belong to answers because people group what a grid
+    shows: similar images are not all put together where a grid has no others. labels: (G, C), as
+    in `sums`, or of a bootstrap.
     """
-    view = np.empty_like(labels)
-    seen = np.empty_like(labels)
+    totals = person_sums(labels, sums.fold, len(sums.grams))
+    view = np.linalg.solve(sums.grams, totals[:, :, None])[sums.fold, :, 0]
+    seen = np.einsum("gij,gj->gi", sums.products, view)
+    n, first = np.maximum(sums.products[:, 0, 0], 1), sums.products[:, :, 0]
+    x, y = seen[:, 0], labels[:, 0]
+    each = [(view * seen).sum(axis=1) - x * x / n, (view * labels).sum(axis=1) - x * y / n]
+    spread, common = person_sums(np.stack(each, axis=1), sums.annotator, sums.n_annotators).T
+    slope = common / np.maximum(spread, 1e-9)
+    own = slope[sums.annotator]
+    constant = (y - own * x) / n
+    expected = constant[:, None] * first + own[:, None] * seen
+    return Lines(slope, expected, (labels - expected)[:, 1:-1] / np.sqrt(n)[:, None])
+
+
+def grid_basis(sums: AnswerSums, slope: FloatArray) -> FloatArray:
+    """(G, K) orthonormal: what scores depend on because of the grid, not of the annotator.
+
+    Grids of similar images deviate from everybody's view in one direction, whoever answers. People
+    get them by the round in which they take part. So scores are regressed, in each fold, on the
+    mean expected probability of the grid, its square, and the mean times the slope (W,) of the
+    annotator, because deviations are smaller in careless answers. Both are centred first: slopes
+    alone would take differences between people with them.
+    """
+    mean = sums.products[:, 0, -1] / np.maximum(sums.products[:, 0, 0], 1)
+    own = slope[sums.annotator]
+    careless = (own - own.mean()) * (mean - mean.mean())
+    columns = np.stack([np.ones_like(mean), mean, mean**2, careless], axis=1)
+    blocks = []
     for fold in np.unique(sums.fold):
         rows = sums.fold == fold
-        gram = sums.products[rows].sum(axis=0)
-        gram += (_RIDGE * np.trace(gram) / len(gram) + _TINY) * np.eye(len(gram))
-        solution = np.linalg.solve(gram, labels[rows].sum(axis=0))
-        view[rows], seen[rows] = solution, sums.products[rows] @ solution
-    n_pairs, first = sums.products[:, 0, 0], sums.products[:, :, 0]
-    each = np.stack(
-        [n_pairs, seen[:, 0], (view * seen).sum(axis=1), labels[:, 0], (view * labels).sum(axis=1)],
-        axis=1,
-    )
-    n, x, xx, y, xy = person_sums(each, sums.annotator, sums.n_annotators).T
-    n = np.maximum(n, 1)
-    spread = np.maximum(xx - x * x / n, 1e-9)
-    slope = (xy - x * y / n) / spread
-    constant = (y - slope * x) / n
-    expected = constant[sums.annotator, None] * first + slope[sums.annotator, None] * seen
-    left = labels - expected
-    # The error of a slope is by answers, because pairs of one answer depend on each other.
-    moment = (view * left).sum(axis=1) - (x / n)[sums.annotator] * left[:, 0]
-    error = np.sqrt(np.bincount(sums.annotator, moment**2, sums.n_annotators)) / spread
-    scores = left[:, 1:-1] / np.sqrt(np.maximum(n_pairs, 1))[:, None]
-    return Lines(constant, slope, error, expected, scores)
+        n_columns = min(columns.shape[1], max(1, int(rows.sum()) // _ANSWERS_PER_COLUMN))
+        left, size, _ = np.linalg.svd(columns[:, :n_columns] * rows[:, None], full_matrices=False)
+        blocks.append(left[:, size > _RIDGE * size[0]])
+    return np.concatenate([np.zeros((len(mean), 0)), *blocks], axis=1)
+
+
+def leverages(sums: AnswerSums, basis: FloatArray) -> FloatArray:
+    """(G,) how much of each answer the regressions of its fold reproduce, at most 0.9. Residuals
+    are smaller than errors by the root of 1 minus this (HC2, MacKinnon & White 1985)."""
+    inverse = np.linalg.inv(sums.grams)[sums.fold]
+    of_view = np.einsum("gij,gji->g", inverse, sums.products)
+    return np.minimum(of_view + (basis**2).sum(axis=1), 0.9)
 
 
 def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:

@@ -7,13 +7,16 @@ images are grouped together. The score of an answer g says in which directions o
 
 the derivative of the likelihood with respect to a metric of the annotator's own (Rao's score; the
 metric is that of Gomes et al., "Crowdclustering", 2011). r is what remains of the label after a
-line of each annotator through everybody's view. So carelessness, coarse or fine grouping, and
-putting everything into one group leave nothing: they are not types.
+line of each annotator through everybody's view, with a constant of each answer. So carelessness,
+coarse or fine grouping, and putting everything into one group leave nothing: they are not types.
+Grids of similar images are grouped more finely than others, by everyone. Scores are therefore
+regressed on how similar the images of a grid are, because people get such grids by the round in
+which they take part.
 
 If all people see the images in one way, the scores of a person's answers are independent with mean
 zero. If there are types, answers of one person point in the same direction. The statistic is the
 largest eigenvalue of the products of different answers of one person. Its null distribution is a
-wild bootstrap (Wu 1986): everyone's line plus residuals with random signs for each answer, with all
+wild bootstrap (Wu 1986): the lines plus residuals with random signs for each answer, with all
 regressions repeated. It needs no equal variances, so people may differ in noise and in the number
 of answers. Directions beyond the first are tested in the same way. Who belongs to which type, and
 whether there are more than two, is decided by how well views that others of the type share predict
@@ -30,8 +33,9 @@ import scipy
 
 from learning.annotator_scores import (
     AnswerSums,
-    Lines,
     fit_lines,
+    grid_basis,
+    leverages,
     person_sums,
     sample_answers,
     sum_answers,
@@ -98,9 +102,10 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
     """
     answers = sample_answers(groupings, seed)
     sums = sum_answers(answers, seed)
-    p_values = _p_values(_PersonScores.of(sums), np.random.default_rng([seed, 1]))
+    by_fold = _PersonScores.of(sums)
+    p_values = _p_values(by_fold, np.random.default_rng([seed, 1]))
     # People of different folds can be compared by their deviation from one common view.
-    scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)))
+    scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)), by_fold.basis)
     means = scores.means()
     directions = scores.directions(int((p_values <= LEVEL).sum()))
     single = AnnotatorTypes(
@@ -146,34 +151,43 @@ def _start_types(means: FloatArray, scores: _PersonScores, n_types: int) -> IntA
 class _PersonScores:
     """Scores with a covariance of 1 between answers of one person, and their bootstrap.
 
+    expected, errors: (G, C) of the lines, and the rest, as large as before the regressions;
+    scores: (G, D) adjusted for grids by the basis (G, K);
     whitening: (D, D); judged: (W,) people with enough answers
     """
 
     sums: AnswerSums
-    lines: Lines
+    expected: FloatArray
+    errors: FloatArray
+    scores: FloatArray
+    basis: FloatArray
     whitening: FloatArray
     judged: BoolArray
 
     @classmethod
-    def of(cls, sums: AnswerSums) -> _PersonScores:
+    def of(cls, sums: AnswerSums, basis: FloatArray | None = None) -> _PersonScores:
+        """basis: of the grids, by default that of the folds in `sums`."""
         lines = fit_lines(sums, sums.labels)
-        whitening = _whitening(lines.scores, sums.annotator)
-        return cls(sums, lines, whitening, sums.n_answers >= FEWEST_ANSWERS)
+        used = grid_basis(sums, lines.slope) if basis is None else basis
+        scores = _adjusted(lines.scores, used)
+        whitening = _whitening(scores, sums.annotator)
+        judged = sums.n_answers >= FEWEST_ANSWERS
+        errors = (sums.labels - lines.expected) / np.sqrt(1 - leverages(sums, used))[:, None]
+        return cls(sums, lines.expected, errors, scores, used, whitening, judged)
 
     def means(self) -> FloatArray:
         """(W, D) mean score of each person; 0 without answers."""
         sums = person_sums(
-            self.lines.scores @ self.whitening, self.sums.annotator, self.sums.n_annotators
+            self.scores @ self.whitening, self.sums.annotator, self.sums.n_annotators
         )
         return np.asarray(sums / np.maximum(self.sums.n_answers, 1)[:, None])
 
     def bootstrapped(self, rng: np.random.Generator) -> FloatArray:
-        """(D, D) products of different answers if everyone has the same view: each person's line,
-        plus the answers' residuals with random signs. All regressions are repeated."""
+        """(D, D) products of different answers if everyone has the same view: the lines, plus the
+        answers' errors with random signs. All regressions are repeated."""
         signs = rng.choice([-1.0, 1.0], (len(self.sums.labels), 1))
-        expected = self.lines.expected
-        labels = expected + signs * (self.sums.labels - expected)
-        return self.products(fit_lines(self.sums, labels).scores)
+        lines = fit_lines(self.sums, self.expected + signs * self.errors)
+        return self.products(_adjusted(lines.scores, self.basis))
 
     def products(self, scores: FloatArray) -> FloatArray:
         """(D, D) sum of the products of different answers of one person."""
@@ -185,11 +199,16 @@ class _PersonScores:
 
     def directions(self, n: int) -> FloatArray:
         """(D, n) the orthonormal directions in which people differ most."""
-        products = self.products(self.lines.scores)
+        products = self.products(self.scores)
         known = np.zeros((len(products), 0))
         for _ in range(n):
             known = np.column_stack([known, _leading(products, known)[1]])
         return known
+
+
+def _adjusted(scores: FloatArray, basis: FloatArray) -> FloatArray:
+    """What remains of scores (G, D) after a regression on the orthonormal columns (G, K)."""
+    return scores - basis @ (basis.T @ scores)
 
 
 def _leading(products: FloatArray, without: FloatArray) -> tuple[float, FloatArray]:
@@ -217,7 +236,7 @@ def _p_values(scores: _PersonScores, rng: np.random.Generator) -> FloatArray:
     width = len(scores.whitening)
     if scores.judged.sum() < 2 * FEWEST_PEOPLE:
         return np.ones(1)
-    products = scores.products(scores.lines.scores)
+    products = scores.products(scores.scores)
     null = [scores.bootstrapped(rng) for _ in range(_N_SHUFFLES)]
     p_values: list[float] = []
     known = np.zeros((width, 0))

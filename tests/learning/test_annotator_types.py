@@ -10,6 +10,7 @@ from learning import annotator_scores
 from learning.annotator_groups import group_difference_p
 from learning.annotator_scores import fit_lines, person_folds, sample_answers, sum_answers
 from learning.annotator_types import UNCLEAR, find_types
+from learning.arrays import IntArray
 from learning.groupings import Groupings
 
 
@@ -117,18 +118,62 @@ def test_a_grid_above_the_limit_leaves_answers(monkeypatch: pytest.MonkeyPatch) 
     assert {(who, *pair) for pair in zip(images, groups, strict=True)} <= seen
 
 
-def test_odd_ones_out_and_leftovers_have_types() -> None:
-    groupings, _ = simulated(Make("two", 0.5, answers=(40, 40), grid_size=3), seed=5)
-    left = Groupings(
-        groupings.images,
-        np.where(groupings.groups == 1, -1, groupings.groups),
-        groupings.annotators,
-        groupings.n_images,
-        groupings.n_annotators,
+def a_view(who: int, images: IntArray) -> IntArray:
+    """Even people see the parity of images, odd ones the halves of the collection."""
+    return images % 2 if who % 2 == 0 else (images >= 15).astype(np.int64)
+
+
+def odd_ones_out(same: bool) -> Groupings:
+    """Pairs out of three images, and the odd one left out; everyone sees the same, or two types."""
+    rng = np.random.default_rng(5)
+    rows = []
+    while len(rows) < 16 * 40:
+        who = len(rows) % 16
+        images = rng.choice(30, 3, replace=False)
+        sides = a_view(0 if same else who, images)
+        majority = int(sides.sum() >= 2)
+        rows.append((who, images, np.where(sides == majority, 0, -1)))
+    return Groupings(
+        np.stack([images for _, images, _ in rows]),
+        np.stack([groups for _, _, groups in rows]),
+        np.array([who for who, _, _ in rows]),
+        30,
+        16,
     )
-    types = find_types(left)
-    assert 0 < types.p <= 1
-    assert np.isfinite(types.scores).all()
+
+
+def test_odd_ones_out_and_leftovers_have_types() -> None:
+    types = find_types(odd_ones_out(same=False))
+    assert types.p < 0.01
+    assert types.n_types == 2
+    assert len(set(types.type[::2].tolist()) - {UNCLEAR}) == 1
+    assert len(set(types.type[1::2].tolist()) - {UNCLEAR}) == 1
+    single = find_types(odd_ones_out(same=True))
+    assert (single.n_types, single.p > 0.01) == (1, True)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_grids_of_similar_images_are_no_type(seed: int) -> None:
+    make = Make("one", 0.0, reach=40)
+    types = find_types(simulated(make, seed)[0])
+    assert types.p > 0.01
+    assert types.n_types == 1
+
+
+def test_groups_do_not_differ_by_the_grids_that_they_got() -> None:
+    groupings, _ = simulated(Make("one", 0.0, reach=16), seed=3)
+    types = find_types(groupings)
+    # Similar images are shown together again and again.
+    together = np.zeros((groupings.n_images, groupings.n_images))
+    for grid in groupings.images:
+        together[np.ix_(grid, grid)] += 1
+    each = np.array([together[np.ix_(grid, grid)].mean() for grid in groupings.images])
+    mean = np.bincount(groupings.annotators, each) / np.bincount(groupings.annotators)
+    similar = mean > mean.mean()
+    assert similar.sum() == 15
+    p = group_difference_p(types.scores, types.n_answers, similar, ~similar)
+    assert p is not None
+    assert p > 0.01
 
 
 def test_groups_that_differ_have_a_small_p_and_random_ones_do_not() -> None:
