@@ -34,7 +34,7 @@ _KEPT_ANSWERS = 10
 _KEPT_IMAGES = 64
 _RIDGE = 1e-6
 # So many answers of a fold are needed for each property of grids that is adjusted for.
-_ANSWERS_PER_COLUMN = 5
+_ANSWERS_PER_COLUMN = 10
 # Keeps regressions without any pairs solvable: their result is 0.
 _TINY = 1e-12
 
@@ -127,14 +127,6 @@ def grid_basis(sums: AnswerSums, slope: FloatArray) -> FloatArray:
         left, size, _ = np.linalg.svd(columns[:, :n_columns] * rows[:, None], full_matrices=False)
         blocks.append(left[:, size > _RIDGE * size[0]])
     return np.concatenate([np.zeros((len(mean), 0)), *blocks], axis=1)
-
-
-def leverages(sums: AnswerSums, basis: FloatArray) -> FloatArray:
-    """(G,) how much of each answer the regressions of its fold reproduce, at most 0.9. Residuals
-    are smaller than errors by the root of 1 minus this (HC2, MacKinnon & White 1985)."""
-    inverse = np.linalg.inv(sums.grams)[sums.fold]
-    of_view = np.einsum("gij,gji->g", inverse, sums.products)
-    return np.minimum(of_view + (basis**2).sum(axis=1), 0.9)
 
 
 def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:

@@ -35,7 +35,6 @@ from learning.annotator_scores import (
     AnswerSums,
     fit_lines,
     grid_basis,
-    leverages,
     person_sums,
     sample_answers,
     sum_answers,
@@ -52,6 +51,7 @@ FEWEST_PEOPLE = 3
 LEAST_PROBABILITY = 0.8
 MOST_TYPES = 6
 _N_SHUFFLES = 999
+_MOST_LEVERAGE = 0.9
 _N_STEPS = 100
 _N_STARTS = 5
 # Variance of people within a type, in units of the variance of one answer.
@@ -102,10 +102,9 @@ def find_types(groupings: Groupings, seed: int = 0) -> AnnotatorTypes:
     """
     answers = sample_answers(groupings, seed)
     sums = sum_answers(answers, seed)
-    by_fold = _PersonScores.of(sums)
-    p_values = _p_values(by_fold, np.random.default_rng([seed, 1]))
+    p_values = _p_values(_PersonScores.of(sums), np.random.default_rng([seed, 1]))
     # People of different folds can be compared by their deviation from one common view.
-    scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)), by_fold.basis)
+    scores = _PersonScores.of(replace(sums, fold=np.zeros_like(sums.fold)))
     means = scores.means()
     directions = scores.directions(int((p_values <= LEVEL).sum()))
     single = AnnotatorTypes(
@@ -151,7 +150,7 @@ def _start_types(means: FloatArray, scores: _PersonScores, n_types: int) -> IntA
 class _PersonScores:
     """Scores with a covariance of 1 between answers of one person, and their bootstrap.
 
-    expected, errors: (G, C) of the lines, and the rest, as large as before the regressions;
+    expected, errors: (G, C) of the lines, and the rest, as large as before the regression on grids;
     scores: (G, D) adjusted for grids by the basis (G, K);
     whitening: (D, D); judged: (W,) people with enough answers
     """
@@ -165,15 +164,16 @@ class _PersonScores:
     judged: BoolArray
 
     @classmethod
-    def of(cls, sums: AnswerSums, basis: FloatArray | None = None) -> _PersonScores:
-        """basis: of the grids, by default that of the folds in `sums`."""
+    def of(cls, sums: AnswerSums) -> _PersonScores:
         lines = fit_lines(sums, sums.labels)
-        used = grid_basis(sums, lines.slope) if basis is None else basis
-        scores = _adjusted(lines.scores, used)
+        basis = grid_basis(sums, lines.slope)
+        scores = _adjusted(lines.scores, basis)
         whitening = _whitening(scores, sums.annotator)
         judged = sums.n_answers >= FEWEST_ANSWERS
-        errors = (sums.labels - lines.expected) / np.sqrt(1 - leverages(sums, used))[:, None]
-        return cls(sums, lines.expected, errors, scores, used, whitening, judged)
+        # Residuals are smaller than errors by the leverage (HC3, MacKinnon & White 1985).
+        leverage = np.minimum((basis**2).sum(axis=1), _MOST_LEVERAGE)
+        errors = (sums.labels - lines.expected) / (1 - leverage)[:, None]
+        return cls(sums, lines.expected, errors, scores, basis, whitening, judged)
 
     def means(self) -> FloatArray:
         """(W, D) mean score of each person; 0 without answers."""
