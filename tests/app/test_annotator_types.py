@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -217,7 +218,7 @@ STORED = StoredTypes(
         ("p_values", np.array([])),
     ],
 )
-def test_impossible_types_are_not_read(name: str, values: NDArray[np.float64]) -> None:
+def test_impossible_types_are_not_read(name: str, values: NDArray[Any]) -> None:
     assert StoredTypes.from_bytes(STORED.to_bytes()).n_types == 2
     with pytest.raises(ValueError, match=name):
         StoredTypes.from_bytes(replace(STORED, **{name: values}).to_bytes())

@@ -126,7 +126,7 @@ def a_view(who: int, images: IntArray) -> IntArray:
 def odd_ones_out(same: bool) -> Groupings:
     """Pairs out of three images, and the odd one left out; everyone sees the same, or two types."""
     rng = np.random.default_rng(5)
-    rows = []
+    rows: list[tuple[int, IntArray, IntArray]] = []
     while len(rows) < 16 * 40:
         who = len(rows) % 16
         images = rng.choice(30, 3, replace=False)
