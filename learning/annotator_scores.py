@@ -110,7 +110,7 @@ def fit_lines(sums: AnswerSums, labels: FloatArray) -> Lines:
 def grid_basis(sums: AnswerSums, slope: FloatArray) -> FloatArray:
     """(G, K) orthonormal: what scores depend on because of the grid, not of the annotator.
 
-    Grids of similar images deviate from everybody's view in one direction, and everyone's do. People
+    Grids of similar images deviate from everybody's view in one direction for everyone. People
     get them by the round in which they take part. So scores are regressed, in each fold, on the
     mean expected probability of the grid, its square, and the mean times the slope (W,) of the
     annotator, because deviations are smaller in careless answers. Both are centred first: slopes
