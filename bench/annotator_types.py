@@ -32,7 +32,8 @@ class Make:
     """How a crowd is made.
 
     minority: share of the second population, 0 for one population; answers, noise: ranges over
-    people; foreign: k-means on two-dimensional features, otherwise attributes.
+    people; foreign: k-means on two-dimensional features, otherwise attributes; reach: half of the
+    people have grids of images out of so many nearest ones to a random image, 0 for random grids.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Make:
     people: int = 30
     grid_size: int = 16
     foreign: bool = True
+    reach: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,17 @@ MAKES = (
     Make("two, 30 % and 70 %", 0.3),
     Make("two, 5 to 20 answers, noise 0 to 0.6", 0.5, (0.0, 0.6), (5, 20)),
     Make("two, attributes", 0.5, foreign=False),
+    Make("two, half with grids of similar images", 0.5, reach=40),
+    Make("two, attributes, half with grids of similar images", 0.5, foreign=False, reach=40),
     Make("two, grids of 4, 20 answers, 60 people", 0.5, (0.0, 0.3), (20, 20), 60, 4),
     Make("one, features", 0.0),
     Make("one, noise 0 to 1", 0.0, (0.0, 1.0)),
     Make("one, 5 to 20 answers, noise 0 to 0.8", 0.0, (0.0, 0.8), (5, 20)),
     Make("one, attributes, noise 0 to 1", 0.0, (0.0, 1.0), foreign=False),
+    Make("one, half with grids of similar images", 0.0, reach=40),
+    Make("one, half with grids of the 16 nearest images", 0.0, reach=16),
+    Make("one, attributes, half with grids of similar images", 0.0, foreign=False, reach=40),
+    Make("one, noise 0 to 1, half with grids of similar images", 0.0, (0.0, 1.0), reach=40),
     Make("one, grids of 4, 20 answers, 60 people", 0.0, (0.0, 0.8), (20, 20), 60, 4),
 )
 
@@ -96,14 +104,31 @@ def simulated(make: Make, seed: int) -> tuple[Groupings, IntArray]:
     noise = rng.uniform(*make.noise, make.people)
     n_answers = rng.integers(make.answers[0], make.answers[1] + 1, make.people)
     annotators = np.repeat(np.arange(make.people), n_answers)
-    grids = np.stack([rng.choice(N_IMAGES, make.grid_size, replace=False) for _ in annotators])
     views = [rng.normal(size=(N_IMAGES, 2)) for _ in range(2)]
+    grids = _grids(make, annotators, np.hstack(views[: truth.max() + 1]), rng)
     groups = np.empty_like(grids)
     for who in range(make.people):
         rows = annotators == who
         answer = _by_features if make.foreign else _by_attributes
         groups[rows] = answer(views[truth[who]], grids[rows], noise[who], seed + who, make)
     return Groupings(grids, groups, annotators, N_IMAGES, make.people), truth
+
+
+def _grids(
+    make: Make, annotators: IntArray, features: FloatArray, rng: np.random.Generator
+) -> IntArray:
+    """(G, S) random images, or for half of the people images that are near in the features (N, d),
+    as later rounds show them."""
+    has_similar = np.zeros(make.people, np.bool_)
+    has_similar[rng.permutation(make.people)[: make.people // 2]] = make.reach > 0
+    grids = []
+    for who in annotators:
+        pool = np.arange(N_IMAGES)
+        if has_similar[who]:
+            gaps = ((features - features[rng.integers(N_IMAGES)]) ** 2).sum(axis=1)
+            pool = np.argsort(gaps)[: make.reach]
+        grids.append(rng.choice(pool, make.grid_size, replace=False))
+    return np.stack(grids)
 
 
 def _by_features(

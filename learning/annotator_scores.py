@@ -10,7 +10,8 @@ these sums, so that the bootstrap can repeat all regressions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -28,7 +29,14 @@ _N_ITERATIONS = 40
 _MOST_ANSWERS = 40
 _MOST_PAIRS = 400_000
 _MOST_ROWS = 8_000
+# Where not all answers can be used, people keep this many, and grids this many images.
+_KEPT_ANSWERS = 10
+_KEPT_IMAGES = 64
 _RIDGE = 1e-6
+# So many answers of a fold are needed for each property of grids that is adjusted for.
+_ANSWERS_PER_COLUMN = 10
+# Keeps regressions without any pairs solvable: their result is 0.
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +61,27 @@ class AnswerSums:
         """(W,)."""
         return np.bincount(self.annotator, minlength=self.n_annotators)
 
+    @cached_property
+    def grams(self) -> FloatArray:
+        """(F, C, C) sum of the products of each fold, with a small ridge."""
+        grams = np.zeros((int(self.fold.max(initial=0)) + 1, *self.products.shape[1:]))
+        np.add.at(grams, self.fold, self.products)
+        width = grams.shape[1]
+        ridge = _RIDGE * np.trace(grams, axis1=1, axis2=2) / width + _TINY
+        return np.asarray(grams + ridge[:, None, None] * np.eye(width))
+
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """What remains of answers after a straight line of each annotator through everybody's view.
+    """What remains of answers after a straight line through everybody's view: a slope for each
+    annotator, and a constant for each answer.
 
-    constant, slope: (W,) of the lines; slope_error: (W,) standard errors of the slopes
+    slope:    (W,)
     expected: (G, C) sums of the columns with what the lines expect
     scores:   (G, D) sums of the products of positions with the residuals, per root of pairs
     """
 
-    constant: FloatArray
     slope: FloatArray
-    slope_error: FloatArray
     expected: FloatArray
     scores: FloatArray
 
@@ -73,42 +89,51 @@ class Lines:
 def fit_lines(sums: AnswerSums, labels: FloatArray) -> Lines:
     """Regress the labels on all columns for each fold, then each person's labels on the result.
 
-    A careless person's line is flat, one who groups coarsely has a high one: neither leaves
-    anything in the scores. labels: (G, C), as in `sums`, or of a bootstrap.
+    A careless person's line is flat. Constants belong to answers because people group what a grid
+    shows: similar images are not all put together where a grid has no others. labels: (G, C), as
+    in `sums`, or of a bootstrap.
     """
-    view = np.empty_like(labels)
-    seen = np.empty_like(labels)
-    for fold in range(int(sums.fold.max(initial=-1)) + 1):
+    totals = person_sums(labels, sums.fold, len(sums.grams))
+    view = np.linalg.solve(sums.grams, totals[:, :, None])[sums.fold, :, 0]
+    seen = np.einsum("gij,gj->gi", sums.products, view)
+    n, first = np.maximum(sums.products[:, 0, 0], 1), sums.products[:, :, 0]
+    x, y = seen[:, 0], labels[:, 0]
+    each = [(view * seen).sum(axis=1) - x * x / n, (view * labels).sum(axis=1) - x * y / n]
+    spread, common = person_sums(np.stack(each, axis=1), sums.annotator, sums.n_annotators).T
+    slope = common / np.maximum(spread, 1e-9)
+    own = slope[sums.annotator]
+    constant = (y - own * x) / n
+    expected = constant[:, None] * first + own[:, None] * seen
+    return Lines(slope, expected, (labels - expected)[:, 1:-1] / np.sqrt(n)[:, None])
+
+
+def grid_basis(sums: AnswerSums, slope: FloatArray) -> FloatArray:
+    """(G, K) orthonormal: what scores depend on because of the grid, not of the annotator.
+
+    Grids of similar images deviate from everybody's view in one direction for everyone. People
+    get them by the round in which they take part. So scores are regressed, in each fold, on the
+    mean expected probability of the grid, its square, and the mean times the slope (W,) of the
+    annotator, because deviations are smaller in careless answers. Both are centred first: slopes
+    alone would take differences between people with them.
+    """
+    mean = sums.products[:, 0, -1] / np.maximum(sums.products[:, 0, 0], 1)
+    own = slope[sums.annotator]
+    careless = (own - own.mean()) * (mean - mean.mean())
+    columns = np.stack([np.ones_like(mean), mean, mean**2, careless], axis=1)
+    blocks = []
+    for fold in np.unique(sums.fold):
         rows = sums.fold == fold
-        gram = sums.products[rows].sum(axis=0)
-        gram += _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-        view[rows] = np.linalg.solve(gram, labels[rows].sum(axis=0))
-        seen[rows] = sums.products[rows] @ view[rows][0] if rows.any() else 0.0
-    n_pairs, first = sums.products[:, 0, 0], sums.products[:, :, 0]
-    each = np.stack(
-        [n_pairs, seen[:, 0], (view * seen).sum(axis=1), labels[:, 0], (view * labels).sum(axis=1)],
-        axis=1,
-    )
-    n, x, xx, y, xy = person_sums(each, sums.annotator, sums.n_annotators).T
-    n = np.maximum(n, 1)
-    spread = np.maximum(xx - x * x / n, 1e-9)
-    slope = (xy - x * y / n) / spread
-    constant = (y - slope * x) / n
-    expected = constant[sums.annotator, None] * first + slope[sums.annotator, None] * seen
-    left = labels - expected
-    # The error of a slope is by answers, because pairs of one answer depend on each other.
-    moment = (view * left).sum(axis=1) - (x / n)[sums.annotator] * left[:, 0]
-    error = np.sqrt(np.bincount(sums.annotator, moment**2, sums.n_annotators)) / spread
-    scores = left[:, 1:-1] / np.sqrt(np.maximum(n_pairs, 1))[:, None]
-    return Lines(constant, slope, error, expected, scores)
+        n_columns = min(columns.shape[1], max(1, int(rows.sum()) // _ANSWERS_PER_COLUMN))
+        left, size, _ = np.linalg.svd(columns[:, :n_columns] * rows[:, None], full_matrices=False)
+        blocks.append(left[:, size > _RIDGE * size[0]])
+    return np.concatenate([np.zeros((len(mean), 0)), *blocks], axis=1)
 
 
 def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
     """The sums of answers that all tell something."""
     positions, _ = learned_positions(groupings, seed)
     axes = _principal(positions)
-    people = np.random.default_rng([seed, 2]).permutation(groupings.n_annotators)
-    fold = (people % N_FOLDS)[groupings.annotators]
+    fold = person_folds(groupings, seed)[groupings.annotators]
     width = axes.shape[1] * (axes.shape[1] + 1) // 2 + 2
     products, labels = np.zeros((len(groupings), width, width)), np.zeros((len(groupings), width))
     for number in np.unique(fold):
@@ -122,6 +147,15 @@ def sum_answers(groupings: Groupings, seed: int = 0) -> AnswerSums:
     return AnswerSums(
         products, labels, groupings.annotators, fold, groupings.n_annotators, positions
     )
+
+
+def person_folds(groupings: Groupings, seed: int) -> IntArray:
+    """(W,) folds 0..F-1 in which people with answers are divided equally; -1 without answers."""
+    people = np.unique(groupings.annotators)
+    folds = np.full(groupings.n_annotators, -1)
+    order = np.random.default_rng([seed, 2]).permutation(len(people))
+    folds[people[order]] = np.arange(len(people)) % N_FOLDS
+    return folds
 
 
 def person_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
@@ -155,20 +189,48 @@ def _fold_sums(
 def sample_answers(groupings: Groupings, seed: int) -> Groupings:
     """The answers that tell something, up to limits of time.
 
-    Answers beyond _MOST_ANSWERS of one person, _MOST_PAIRS pairs or _MOST_ROWS in all are left out
-    at random.
+    No person has more than _MOST_ANSWERS. Beyond _MOST_PAIRS pairs or _MOST_ROWS answers in all,
+    large grids keep some of their images, and some people all or _KEPT_ANSWERS of their answers,
+    because nobody can be judged by an answer or two. What is left out is random.
     """
     rng = np.random.default_rng([seed, 0])
     rows = rng.permutation(np.flatnonzero(groupings.informative_grids()))
     rows = rows[np.argsort(groupings.annotators[rows], kind="stable")]
     who = groupings.annotators[rows]
     rank = np.arange(len(who)) - np.searchsorted(who, who)
-    # Everyone's first answers come before anyone's second.
-    turn = np.argsort(rank, kind="stable")
-    size = (groupings.images[rows[turn]] >= 0).sum(axis=1)
-    affordable = np.cumsum(size * (size - 1) // 2) <= _MOST_PAIRS
-    affordable &= (rank[turn] < _MOST_ANSWERS) & (np.arange(len(turn)) < _MOST_ROWS)
-    return groupings.subset(np.sort(rows[turn[affordable]]))
+    people = rng.permutation(groupings.n_annotators)
+    # A person's first answers come together, then the next person's; then everyone's next ones.
+    turn = np.lexsort((rank, people[who], rank // _KEPT_ANSWERS))
+    turn = turn[rank[turn] < _MOST_ANSWERS][:_MOST_ROWS]
+    chosen = groupings.subset(np.sort(rows[turn]))
+    if _n_pairs(chosen).sum() <= _MOST_PAIRS:
+        return chosen
+    thinned = _thinned(groupings.subset(rows[turn]), rng)
+    affordable = np.flatnonzero(
+        (np.cumsum(_n_pairs(thinned)) <= _MOST_PAIRS) & thinned.informative_grids()
+    )
+    order = np.argsort(rows[turn[affordable]])
+    return thinned.subset(affordable[order])
+
+
+def _n_pairs(groupings: Groupings) -> IntArray:
+    """(G,) pairs of images in each grid."""
+    size = (groupings.images >= 0).sum(axis=1)
+    return np.asarray(size * (size - 1) // 2)
+
+
+def _thinned(groupings: Groupings, rng: np.random.Generator) -> Groupings:
+    """The answers with at most _KEPT_IMAGES random images each."""
+    if groupings.grid_size <= _KEPT_IMAGES:
+        return groupings
+    # Padding comes last.
+    keys = rng.random(groupings.images.shape) + (groupings.images < 0)
+    kept = np.argsort(keys, axis=1)[:, :_KEPT_IMAGES]
+    return replace(
+        groupings,
+        images=np.take_along_axis(groupings.images, kept, axis=1),
+        groups=np.take_along_axis(groupings.groups, kept, axis=1),
+    )
 
 
 def learned_positions(groupings: Groupings, seed: int) -> tuple[FloatArray, float]:

@@ -7,13 +7,16 @@ images are grouped together. The score of an answer g says in which directions o
 
 the derivative of the likelihood with respect to a metric of the annotator's own (Rao's score; the
 metric is that of Gomes et al., "Crowdclustering", 2011). r is what remains of the label after a
-line of each annotator through everybody's view. So carelessness, coarse or fine grouping, and
-putting everything into one group leave nothing: they are not types.
+line of each annotator through everybody's view, with a constant of each answer. So carelessness,
+coarse or fine grouping, and putting everything into one group leave nothing: they are not types.
+Grids of similar images are grouped more finely than others, by everyone. Scores are therefore
+regressed on how similar the images of a grid are, because people get such grids by the round in
+which they take part.
 
 If all people see the images in one way, the scores of a person's answers are independent with mean
 zero. If there are types, answers of one person point in the same direction. The statistic is the
 largest eigenvalue of the products of different answers of one person. Its null distribution is a
-wild bootstrap (Wu 1986): everyone's line plus residuals with random signs for each answer, with all
+wild bootstrap (Wu 1986): the lines plus residuals with random signs for each answer, with all
 regressions repeated. It needs no equal variances, so people may differ in noise and in the number
 of answers. Directions beyond the first are tested in the same way. Who belongs to which type, and
 whether there are more than two, is decided by how well views that others of the type share predict
@@ -30,8 +33,8 @@ import scipy
 
 from learning.annotator_scores import (
     AnswerSums,
-    Lines,
     fit_lines,
+    grid_basis,
     person_sums,
     sample_answers,
     sum_answers,
@@ -46,8 +49,9 @@ FEWEST_ANSWERS = 3
 FEWEST_PEOPLE = 3
 # Below this probability it is unclear to which type a person belongs.
 LEAST_PROBABILITY = 0.8
-_MOST_TYPES = 6
+MOST_TYPES = 6
 _N_SHUFFLES = 999
+_MOST_LEVERAGE = 0.9
 _N_STEPS = 100
 _N_STARTS = 5
 # Variance of people within a type, in units of the variance of one answer.
@@ -146,52 +150,73 @@ def _start_types(means: FloatArray, scores: _PersonScores, n_types: int) -> IntA
 class _PersonScores:
     """Scores with a covariance of 1 between answers of one person, and their bootstrap.
 
+    expected, errors: (G, C) of the lines, and the rest, as large as before the regression on grids;
+    scores: (G, D) adjusted for grids by the basis (G, K);
     whitening: (D, D); judged: (W,) people with enough answers
     """
 
     sums: AnswerSums
-    lines: Lines
+    expected: FloatArray
+    errors: FloatArray
+    scores: FloatArray
+    basis: FloatArray
     whitening: FloatArray
     judged: BoolArray
 
     @classmethod
     def of(cls, sums: AnswerSums) -> _PersonScores:
         lines = fit_lines(sums, sums.labels)
-        whitening = _whitening(lines.scores, sums.annotator)
-        return cls(sums, lines, whitening, sums.n_answers >= FEWEST_ANSWERS)
+        basis = grid_basis(sums, lines.slope)
+        scores = _adjusted(lines.scores, basis)
+        whitening = _whitening(scores, sums.annotator)
+        judged = sums.n_answers >= FEWEST_ANSWERS
+        # Residuals are smaller than errors by the leverage (HC3, MacKinnon & White 1985).
+        leverage = np.minimum((basis**2).sum(axis=1), _MOST_LEVERAGE)
+        errors = (sums.labels - lines.expected) / (1 - leverage)[:, None]
+        return cls(sums, lines.expected, errors, scores, basis, whitening, judged)
 
     def means(self) -> FloatArray:
         """(W, D) mean score of each person; 0 without answers."""
         sums = person_sums(
-            self.lines.scores @ self.whitening, self.sums.annotator, self.sums.n_annotators
+            self.scores @ self.whitening, self.sums.annotator, self.sums.n_annotators
         )
         return np.asarray(sums / np.maximum(self.sums.n_answers, 1)[:, None])
 
     def bootstrapped(self, rng: np.random.Generator) -> FloatArray:
-        """(G, D) scores of answers in which everyone has the same view: each person's line, plus
-        the answers' residuals with random signs. All regressions are repeated."""
+        """(D, D) products of different answers if everyone has the same view: the lines, plus the
+        answers' errors with random signs. All regressions are repeated."""
         signs = rng.choice([-1.0, 1.0], (len(self.sums.labels), 1))
-        expected = self.lines.expected
-        return fit_lines(self.sums, expected + signs * (self.sums.labels - expected)).scores
+        lines = fit_lines(self.sums, self.expected + signs * self.errors)
+        return self.products(_adjusted(lines.scores, self.basis))
 
-    def leading(self, scores: FloatArray, without: FloatArray) -> tuple[float, FloatArray]:
-        """The largest eigenvalue, and its vector, of the products of different answers of one
-        person, orthogonal to the directions `without` (D, k)."""
+    def products(self, scores: FloatArray) -> FloatArray:
+        """(D, D) sum of the products of different answers of one person."""
         who = self.sums.annotator
-        rows = self.judged[who]
-        weight = 1.0 / np.sqrt(np.maximum(self.sums.n_answers[who], 1)) * rows
+        weight = self.judged[who] / np.sqrt(np.maximum(self.sums.n_answers[who], 1))
         values = (scores @ self.whitening) * weight[:, None]
-        values -= values @ without @ without.T
         total = person_sums(values, who, self.sums.n_annotators)
-        eigenvalues, vectors = np.linalg.eigh(total.T @ total - values.T @ values)
-        return float(eigenvalues[-1]), vectors[:, -1]
+        return np.asarray(total.T @ total - values.T @ values)
 
     def directions(self, n: int) -> FloatArray:
         """(D, n) the orthonormal directions in which people differ most."""
-        known = np.zeros((len(self.whitening), 0))
+        products = self.products(self.scores)
+        known = np.zeros((len(products), 0))
         for _ in range(n):
-            known = np.column_stack([known, self.leading(self.lines.scores, known)[1]])
+            known = np.column_stack([known, _leading(products, known)[1]])
         return known
+
+
+def _adjusted(scores: FloatArray, basis: FloatArray) -> FloatArray:
+    """What remains of scores (G, D) after a regression on the orthonormal columns (G, K)."""
+    return scores - basis @ (basis.T @ scores)
+
+
+def _leading(products: FloatArray, without: FloatArray) -> tuple[float, FloatArray]:
+    """The largest eigenvalue, and its vector, of `products` (D, D) orthogonal to the directions
+    `without` (D, k)."""
+    others = np.eye(len(products)) - without @ without.T
+    eigenvalues, vectors = np.linalg.eigh(others @ products @ others)
+    return float(eigenvalues[-1]), vectors[:, -1]
 
 
 def _whitening(scores: FloatArray, annotator: IntArray) -> FloatArray:
@@ -211,12 +236,13 @@ def _p_values(scores: _PersonScores, rng: np.random.Generator) -> FloatArray:
     width = len(scores.whitening)
     if scores.judged.sum() < 2 * FEWEST_PEOPLE:
         return np.ones(1)
+    products = scores.products(scores.scores)
     null = [scores.bootstrapped(rng) for _ in range(_N_SHUFFLES)]
     p_values: list[float] = []
     known = np.zeros((width, 0))
-    while len(p_values) < min(_MOST_TYPES - 1, width):
-        strength, direction = scores.leading(scores.lines.scores, known)
-        larger = sum(scores.leading(each, known)[0] >= strength for each in null)
+    while len(p_values) < min(MOST_TYPES - 1, width):
+        strength, direction = _leading(products, known)
+        larger = sum(_leading(each, known)[0] >= strength for each in null)
         p_values.append((1 + larger) / (1 + _N_SHUFFLES))
         if p_values[-1] > LEVEL:
             break

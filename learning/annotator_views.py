@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from learning.annotator_scores import N_FOLDS, learned_positions, person_sums
+from learning.annotator_scores import learned_positions, person_folds, person_sums
 from learning.arrays import BoolArray, FloatArray, IntArray
 from learning.groupings import Groupings
 
@@ -40,7 +40,7 @@ class Assignment:
 
 def assign_types(groupings: Groupings, start: IntArray, n_types: int, seed: int) -> Assignment:
     """Types from a start (W,), in which people without a type have -1."""
-    fold = np.random.default_rng([seed, 2]).permutation(groupings.n_annotators) % N_FOLDS
+    fold = person_folds(groupings, seed)
     types = start
     for _ in range(_N_ROUNDS):
         errors = np.stack(

@@ -18,6 +18,7 @@ from app.archive.errors import DamagedArchive
 from app.campaigns.models import Campaign
 from app.core.errors import NotFound
 from app.results import class_labels, labels, own_clusters
+from app.results.annotator_types import stored_types
 from app.results.attribute_parts import parts_of
 from app.results.class_label_schemas import ClassQualityOut, ClassVoterOut
 from app.results.clusterings import list_clusterings
@@ -53,6 +54,8 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
         MapOut.of(model.version, read_map(session, campaign, model))
     with _readable(f"clusterings of model {model.version}"):
         _check_clusterings(session, campaign, model)
+    with _readable(f"types of annotators of model {model.version}"):
+        _check_types(campaign, model)
     if model.settled is not None:
         with _readable(f"kept neighbours of model {model.version}"):
             _check_settled(session, campaign, model)
@@ -69,6 +72,12 @@ def _check_model(session: Session, campaign: Campaign, model: Model) -> None:
     if labels.tells_labels(model):
         with _readable(f"labels of model {model.version}"):
             _check_labels(session, campaign, model)
+
+
+def _check_types(campaign: Campaign, model: Model) -> None:
+    types = stored_types(model)
+    if types is not None and len(types) > campaign.n_annotators:
+        raise ValueError(f"types of {len(types)} annotators, not {campaign.n_annotators}")
 
 
 def _check_settled(session: Session, campaign: Campaign, model: Model) -> None:

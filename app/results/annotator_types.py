@@ -3,6 +3,7 @@
 A group are the people of one type, of one link, or with one answer to a question.
 """
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.annotation.models import Annotator, Assignment
-from app.campaigns.models import Campaign
+from app.annotation.exclusion import is_learned_from
+from app.annotation.models import Annotator, Answer, Assignment
+from app.campaigns.models import Campaign, Grid
 from app.collections.models import Image
 from app.core.errors import InvalidInput, NotFound
 from app.core.storage import get_object, has_object
@@ -30,6 +32,7 @@ from learning.annotator_scores import learned_positions, sample_answers
 from learning.comparison import Alignment, compare
 from learning.groupings import Groupings
 
+logger = logging.getLogger(__name__)
 By = Literal["type", "link", "question"]
 FEWEST_ANSWERS = 10
 
@@ -58,8 +61,17 @@ class ComparedGroups:
 
 
 def read_types(model: Model) -> StoredTypes | None:
-    """Return the types, or None if the model has none: too few people, votes, or a model of an
-    earlier version."""
+    """Return the types, or None if the model has none: too few people, votes, a model of an earlier
+    version, or a damaged file, which is logged."""
+    try:
+        return stored_types(model)
+    except (FileNotFoundError, ValueError) as error:
+        logger.warning("model %s: types of annotators cannot be read: %s", model.id, error)
+        return None
+
+
+def stored_types(model: Model) -> StoredTypes | None:
+    """Return the types, or None if the model has none. Raises ValueError if they are damaged."""
     address = f"{model.artifact_key}/{FILE}"
     return StoredTypes.from_bytes(get_object(address)) if has_object(address) else None
 
@@ -69,18 +81,43 @@ def type_name(number: int) -> str:
 
 
 def read_divisions(session: Session, campaign: Campaign, model: Model) -> list[Division]:
-    """Return all ways to divide the campaign's annotators that give at least two groups."""
+    """Return all ways to divide the campaign's annotators that give at least two groups.
+
+    Groups are the people with answers that models learn from now.
+    """
     divisions = [_by_type(read_types(model)), _by_link(session, campaign)]
     for asked in read_questions(session, campaign):
         question = asked.question
         divisions.append(
             Division("question", question.key, question.title, asked.people, asked.groups)
         )
+    learned = _learned_people(session, campaign)
+    limited = [_limited(division, learned) for division in divisions]
     return [
-        division
-        for division in divisions
-        if sum(bool(group.people) for group in division.groups) > 1
+        division for division in limited if sum(bool(group.people) for group in division.groups) > 1
     ]
+
+
+def _learned_people(session: Session, campaign: Campaign) -> frozenset[int]:
+    """Return the annotators with answers that models learn from; see `load_learning_data`."""
+    query = (
+        select(Annotator.position)
+        .join(Answer, Answer.annotator_id == Annotator.id)
+        .join(Grid, Answer.grid_id == Grid.id)
+        .where(
+            Answer.campaign_id == campaign.id,
+            Answer.state.in_(("submitted", "surplus")),
+            Grid.round_id.is_not(None),
+            is_learned_from(),
+        )
+        .distinct()
+    )
+    return frozenset(session.scalars(query))
+
+
+def _limited(division: Division, people: frozenset[int]) -> Division:
+    groups = [AnswerGroup(group.name, group.people & people) for group in division.groups]
+    return replace(division, people=division.people & people, groups=groups)
 
 
 def _by_type(types: StoredTypes | None) -> Division:
@@ -123,7 +160,7 @@ def compare_groups(
     if kind_of(campaign).form != "groupings":
         raise InvalidInput("People who vote have no maps of their own.", code="no_maps")
     first, second = _two_groups(session, campaign, model, by, key, name, against)
-    answers = load_learning_data(session, campaign).all_answers
+    answers = learned_answers(session, campaign)
     with one_at_a_time():
         mine, theirs = (_positions(answers, people, campaign.seed) for people in (first, second))
         compared = _compared(session, campaign, mine, theirs)
@@ -131,6 +168,18 @@ def compare_groups(
     p = None if types is None or by == "type" else _p_value(types, first, second)
     differences = read_opinions(session, campaign, first | second).compare(first, second, most)
     return ComparedGroups(len(first), len(second), p, compared, differences)
+
+
+def learned_answers(session: Session, campaign: Campaign) -> Groupings:
+    """Return the answers that a model would be learned from now. Raises InvalidInput without
+    any."""
+    try:
+        return load_learning_data(session, campaign).all_answers
+    except ValueError:
+        raise InvalidInput(
+            "This campaign has no answers to learn from, or all its annotators are left out.",
+            code="too_few_answers",
+        ) from None
 
 
 def _two_groups(
@@ -204,7 +253,12 @@ def _compared(
             "needed.",
             code="too_few_in_common",
         )
-    comparison = compare(mine[rows], theirs[rows], min(10, len(rows) - 2))
+    try:
+        comparison = compare(mine[rows], theirs[rows], min(10, len(rows) - 2))
+    except ValueError as error:
+        raise InvalidInput(
+            f"These groups cannot be compared: {error}.", code="no_comparison"
+        ) from None
     images = [by_position[position] for position in rows]
     return ComparedModels(len(rows), "position", comparison, _placed(images, comparison.alignment))
 
@@ -221,14 +275,21 @@ def _placed(images: list[Image], alignment: Alignment) -> list[ComparedImage]:
 def positions_by_type(
     session: Session, campaign: Campaign, model: Model
 ) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return the name of each type and (N, d) the images as its people see them; with one type, no
-    entry."""
+    """Return the name of each type and (N, d) the images as its people see them; nan if they have
+    too few answers now. With one type, there is no entry."""
     division = _by_type(read_types(model))
     if not division.groups:
         return []
-    answers = load_learning_data(session, campaign).all_answers
+    answers = learned_answers(session, campaign)
     with one_at_a_time():
         return [
-            (group.name, _positions(answers, group.people, campaign.seed))
+            (group.name, _positions_or_nan(answers, group.people, campaign.seed))
             for group in division.groups
         ]
+
+
+def _positions_or_nan(answers: Groupings, people: frozenset[int], seed: int) -> NDArray[np.float64]:
+    try:
+        return _positions(answers, people, seed)
+    except InvalidInput:
+        return np.full((answers.n_images, 1), np.nan)

@@ -235,10 +235,17 @@ def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel
 
 
 def _types(campaign: Campaign, data: LearningData) -> StoredTypes | None:
-    """Return the types of annotators, if answers are groupings of enough people."""
+    """Return the types of annotators, if answers are groupings of enough people.
+
+    They are an addition to a model: if they fail, the model is published without them.
+    """
     if kind_of(campaign).form != "groupings":
         return None
-    return types_of(data.all_answers, campaign.seed)
+    try:
+        return types_of(data.all_answers, campaign.seed)
+    except Exception:
+        logger.exception("campaign %s: no types of annotators", campaign.id)
+        return None
 
 
 def _store_artifact(

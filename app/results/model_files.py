@@ -288,7 +288,8 @@ def _type_cells(types: StoredTypes | None, who: int) -> list[Any]:
 
 def type_dissimilarities_npz(session: Session, campaign: Campaign, model: Model) -> bytes:
     """Return `dissimilarities` (T, N(N-1)/2) as in `dissimilarities_npz`, a row for each type of
-    annotators, nan for images that its people have not seen; `types` (T,) their names, `filenames`
+    annotators, nan for images that its people have not seen and for types with too few answers.
+    Positions are learned from the answers of now. `types` (T,) their names, `filenames`
     (N,), and `measure`. T is 0 if there is one type. Raises InvalidInput above 5,000 images."""
     rows = read_map(session, campaign, model)
     _require_few(len(rows))

@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.strategies.stored_arrays import StoredArrays
-from learning.annotator_types import FEWEST_ANSWERS, FEWEST_PEOPLE, find_types
+from learning.annotator_types import (
+    FEWEST_ANSWERS,
+    FEWEST_PEOPLE,
+    MOST_TYPES,
+    UNCLEAR,
+    find_types,
+)
 from learning.groupings import Groupings
 
 FILE = "annotator_types.safetensors"
@@ -43,6 +49,17 @@ class StoredTypes(StoredArrays):
         width = self.scores.shape[1] if self.scores.ndim == 2 else 0
         shapes = {"scores": (len(self), width), "p_values": (max(1, self.p_values.size),)}
         self._check_columns((len(self),), {"type": "i", "n_answers": "i"}, shapes)
+        limits = {
+            "type": (UNCLEAR, MOST_TYPES - 1),
+            "probability": (0, 1),
+            "scores": (-np.inf, np.inf),
+            "n_answers": (0, np.inf),
+            "p_values": (0, 1),
+        }
+        for name, (least, most) in limits.items():
+            values = getattr(self, name)
+            if not (np.isfinite(values) & (values >= least) & (values <= most)).all():
+                raise ValueError(f"{name} has values that are not from {least} to {most}")
 
 
 def types_of(groupings: Groupings, seed: int) -> StoredTypes | None:
@@ -51,4 +68,6 @@ def types_of(groupings: Groupings, seed: int) -> StoredTypes | None:
     if (np.bincount(informative) >= FEWEST_ANSWERS).sum() < 2 * FEWEST_PEOPLE:
         return None
     types = find_types(groupings, seed)
+    if (types.n_answers >= FEWEST_ANSWERS).sum() < 2 * FEWEST_PEOPLE:
+        return None
     return StoredTypes(types.type, types.probability, types.scores, types.n_answers, types.p_values)

@@ -13,7 +13,11 @@ test('one type is no type', () => {
     'No types: these people see the images in the same way, as far as 1,300 answers can tell (p = 0.400).',
   );
   expect(typesText({ ...none, n_types: 1, p: 0.001 })).toContain('No clear types');
-  expect(typesText(none)).toContain('once six people');
+});
+
+test('too few people are not one type', () => {
+  expect(typesText(none)).toContain('too few people have answered enough');
+  expect(typesText(none)).not.toContain('No types');
 });
 
 test('divisions have ids, and tests have sentences', () => {
