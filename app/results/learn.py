@@ -23,7 +23,6 @@ from app.core.storage import put_object
 from app.features.reading import table_wanted
 from app.features.tables import FeatureTable
 from app.jobs.service import report_progress
-from app.kinds import kind_of
 from app.results.carried import Described, carried_clusterings, read_described
 from app.results.dataset import load_learning_data
 from app.results.encoding import encode_many
@@ -41,8 +40,6 @@ from app.strategies import (
     memberships,
     uncertainty,
 )
-from app.strategies import annotator_types as annotator_types_file
-from app.strategies.annotator_types import StoredTypes, types_of
 from app.strategies.asking import next_grids
 from app.strategies.base import features_named
 from learning.alignment import turned_onto
@@ -65,9 +62,8 @@ def run_learning_job(campaign_id: UUID, job_id: UUID, epoch: int) -> None:
     reporter = Reporter(job_id, epoch)
     learned = get_strategy(campaign.strategy).learn(data, campaign.settings, reporter)
     name = f"{job_id}-{epoch}"
-    types = _types(campaign, data)
     key = through_outages(
-        f"job {job_id}: storing", lambda: _store_artifact(campaign.id, name, learned, types)
+        f"job {job_id}: storing", lambda: _store_artifact(campaign.id, name, learned)
     )
     trained = _trained(given, learned, key)
     described = through_outages(
@@ -234,23 +230,7 @@ def _trained(given: _Given, learned: Learned, artifact_key: str) -> TrainedModel
     )
 
 
-def _types(campaign: Campaign, data: LearningData) -> StoredTypes | None:
-    """Return the types of annotators, if answers are groupings of enough people.
-
-    They are an addition to a model: if they fail, the model is published without them.
-    """
-    if kind_of(campaign).form != "groupings":
-        return None
-    try:
-        return types_of(data.all_answers, campaign.seed)
-    except Exception:
-        logger.exception("campaign %s: no types of annotators", campaign.id)
-        return None
-
-
-def _store_artifact(
-    campaign_id: UUID, name: str, learned: Learned, types: StoredTypes | None
-) -> str:
+def _store_artifact(campaign_id: UUID, name: str, learned: Learned) -> str:
     """Write the model's files to storage under a key that no other attempt uses."""
     prefix = f"models/{campaign_id}/{name}"
     with tempfile.TemporaryDirectory() as folder:
@@ -267,8 +247,6 @@ def _store_artifact(
         put_object(f"{prefix}/{answer_attributes.FILE}", learned.answer_attributes.to_bytes())
     if learned.uncertainty is not None:
         put_object(f"{prefix}/{uncertainty.FILE}", learned.uncertainty.to_bytes())
-    if types is not None:
-        put_object(f"{prefix}/{annotator_types_file.FILE}", types.to_bytes())
     return prefix
 
 

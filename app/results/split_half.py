@@ -32,7 +32,8 @@ from app.results.ending import end_when_enough, note_end
 from app.results.learn import Reporter, with_table
 from app.results.models import Model
 from app.results.settled import Kept, described
-from app.strategies import LearningData, get_strategy
+from app.strategies import LearningData, annotator_types, get_strategy
+from app.strategies.annotator_types import types_of
 from app.strategies.base import features_named
 from app.strategies.settling import Settling, settling, target_of
 from learning.groupings import Groupings
@@ -78,6 +79,7 @@ def _measured(campaign_id: UUID, job_id: UUID, epoch: int) -> _Measured | None:
         given = through_outages(f"job {job_id}: reading", lambda: _read(campaign_id))
         if given is None:
             return None
+        _store_types(given)
         data = with_table(given.data, given.features())
         looks = _Looks(given, data, Reporter(job_id, epoch))
         halves = looks.compared()
@@ -90,6 +92,18 @@ def _measured(campaign_id: UUID, job_id: UUID, epoch: int) -> _Measured | None:
         return None
     kept = Kept.of(halves, data.n_images)
     return _Measured(given, halves, kept, f"kept-{job_id}-{epoch}.safetensors", looks.is_enough)
+
+
+def _store_types(given: "_Given") -> None:
+    """Store types of annotators with the model, if enough people have answered. They are an
+    addition: if they fail, halves are compared all the same."""
+    try:
+        types = types_of(given.data.all_answers, given.seed)
+    except Exception:
+        logger.exception("model %s: no types of annotators", given.model_id)
+        return
+    if types is not None:
+        put_object(f"{given.artifact_key}/{annotator_types.FILE}", types.to_bytes())
 
 
 def _complete(campaign_id: UUID, job_id: UUID, epoch: int, measured: _Measured | None) -> None:
