@@ -90,6 +90,8 @@ def test_two_tabs_at_the_last_set_both_come_to_the_end(
         )
     page = visit(context, link)
     page.get_by_test_id("start").click()
+    # The start is known to the browser's other tabs when the first set has come.
+    expect(page.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
     other = visit(context, link)
     expect(other.locator(f"{TILES} img").first).to_be_visible(timeout=SLOW)
     if channel == "each on its own":
