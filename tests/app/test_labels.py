@@ -200,5 +200,6 @@ def test_files_that_make_no_sense_of_votes_are_not_offered(
         "triplets.csv",
         "trainset.txt",
         "clusters.csv",
+        "type_dissimilarities.npz",
     }
     assert {"labels.csv", "voters.csv"} <= offered[0]
