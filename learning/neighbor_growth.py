@@ -24,7 +24,7 @@ from learning.arrays import FloatArray
 _GAIN, _KEPT, _ERROR, _MORE_ERROR = 1.25, 0.78, 0.6, 0.1
 # Relative error of the gain of each further doubling.
 GAIN_ERROR = 0.3
-# Correlations of halves are only told apart between these; the curve reaches further.
+# Correlations of halves are only distinguished between these; the curve reaches further.
 _LEAST, _MOST = 0.005, 0.995
 _POINTS, _NEAREST = 400, 1e-6
 
