@@ -16,7 +16,7 @@ test('one type is no type', () => {
 });
 
 test('too few people are not one type', () => {
-  expect(typesText(none)).toContain('too few people have answered enough');
+  expect(typesText(none)).toContain('Nothing is known about types in this model');
   expect(typesText(none)).not.toContain('No types');
 });
 

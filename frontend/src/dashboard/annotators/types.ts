@@ -8,7 +8,7 @@ const LEVEL = 0.01;
 /** "Types found: 2 (p < 0.001): 14 and 16 people, 3 unclear." */
 export function typesText({ n_types, p, sizes, unclear, n_answers }: AnnotatorTypes): string {
   if (n_types === null || p === null) {
-    return 'Nothing is known about types: too few people have answered enough. They can be recognized once six people have answered three grids each, with the next model.';
+    return 'Nothing is known about types in this model. After each round, halves of the answers are compared; types come with that, if six people have answered three grids each.';
   }
   const value = p < 0.001 ? pText(p) : `= ${pText(p)}`;
   if (n_types === 1 && p <= LEVEL) {
